@@ -51,6 +51,17 @@ def overwrite_component(
     )
 
 
+def plain_component(database: str, table: str, *, partition: str | None = None, overwrites: bool = False) -> Any:
+    """The lock of who writes files of a plain table: an overwrite is alone with them, and nobody waits for readers.
+
+    What is written has no write id, and so is no part of the transaction.
+    """
+    kind = ttypes.LockType.EXCL_WRITE if overwrites else ttypes.LockType.SHARED_WRITE
+    component = _component(kind, "NO_TXN", database, table, partitionname=partition)
+    component.isTransactional = False
+    return component
+
+
 def alone_with_rows(component: Any) -> Any:
     """What READ COMMITTED locks instead of `component`: nobody else changes these rows until its end."""
     if component.type != ttypes.LockType.SHARED_WRITE:

@@ -82,6 +82,15 @@ class Staging:
             self._fill(ready, staged)
         if staged.is_marked:
             _mark(ready)
+        self._rename(ready, target)
+
+    def put(self, ready: str, target: str) -> None:
+        """Put one file that is ready where readers look for it at once, as a plain table's."""
+        if files.rename_is_copy(target):
+            self.claim(target)
+        self._rename(ready, target)
+
+    def _rename(self, ready: str, target: str) -> None:
         try:
             files.rename(ready, target, once=True)
         except (FileExistsError, FileNotFoundError):

@@ -42,9 +42,10 @@ from hive_acid.format.names import (
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.properties import REPLACED, replaced_by, replaced_mark
 from hive_acid.ids import WriteId
-from hive_acid.transactions.locks import Operation, overwrite_component, write_component
+from hive_acid.transactions.locks import Operation, overwrite_component, plain_component, write_component
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.write import loose_files
 from hive_acid.write.aside import Aside
 from hive_acid.write.left_rows import refuse_left_rows
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
@@ -84,6 +85,8 @@ class Intent:
     def component(self, table: Table) -> Any:
         """What to lock."""
         name = self.partition(table)
+        if table.is_plain:
+            return plain_component(table.database, table.name, partition=name, overwrites=self.overwrites)
         dynamic = bool(table.partition_keys) and name is None
         if self.overwrites:
             return overwrite_component(
@@ -292,6 +295,39 @@ class TableWrite:
             self._redefine()
         return published
 
+    def mix_in(
+        self,
+        staging: Staging,
+        made: Mapping[Values, str],
+        emptied: Iterable[Values],
+        check: Callable[[Table, str, str], object],
+    ) -> None:
+        """Put the files of a plain table among those that are there; `made` has the directories that they lie in.
+
+        An overwrite puts them in the place of all files in their partitions, and in those that are `emptied`. `check`
+        is asked of each partition, by its name and place, before. All is seen at once. If the transaction aborts it is
+        taken back, as far as nobody has read it.
+
+        Raises TableChangedError and NoSuchObjectError as `publish`, UnsupportedTableError for another directory among
+        files that are to go.
+        """
+        wire = self._unchanged()
+        emptied = list(emptied)
+        names = self._found({*made, *emptied})
+        partitions = {name: self._places[name] for name in names.values() if name}
+        for name, place in partitions.items():
+            check(self.table, name, place)
+        places = {values: self._places[name] for values, name in names.items()}
+        replaced = loose_files.files_in(self.table, places.values()) if self.intent.overwrites else []
+        self.transaction.check_alive()
+        loose_files.outdate(self._connection, self.table, wire, partitions)
+        loose_files.put(staging, [(directory, places[values]) for values, directory in made.items()])
+        if files.rename_is_copy(self.table.location):
+            for path in replaced:
+                self.transaction.on_commit(partial(_remove, path))
+        else:
+            self.put_aside(replaced)
+
     def _redefine(self) -> None:
         """Have the definition of the new rows come with the commit."""
         table, wire = self.table, self._unchanged()
@@ -485,6 +521,10 @@ def _demands(table: Table) -> dict[tuple[object, ...], str | None]:
     return {
         (one.kind, tuple(places.get(name) for name in one.columns), one.expression): one.name for one in table.enforced
     }
+
+
+def _remove(path: str) -> None:
+    files.remove(path)
 
 
 def _split(directory: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import pyarrow.orc
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, TableNotAcidError, UnsupportedTableError
+from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, UnsupportedTableError
 from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
@@ -205,8 +205,8 @@ def test_a_file_spelt_otherwise_is_moved_once(simple: Any, tmp_path: Path) -> No
 
 def test_tables_that_take_no_files(acid: AcidSession, tmp_path: Path) -> None:
     given = str(write_orc(tmp_path / "a.orc", [1]))
-    acid.create_table("d.plain", {"id": "int", "name": "string"}, properties={"transactional": "false"})
-    with pytest.raises(TableNotAcidError, match="convert_table"):
+    acid.create_table("d.plain", {"id": "int"}, clustered_by=["id"], buckets=2, properties={"transactional": "false"})
+    with pytest.raises(UnsupportedTableError, match="CLUSTERED BY"):
         acid.load_data("d.plain", given)
     acid.create_table("d.p", {"id": "int", "name": "string"}, partitioned_by={"p": "int", "q": "int"})
     for partition in (None, {"p": 1}):

@@ -247,15 +247,16 @@ def insert_plan(
 
 @dataclass(frozen=True, slots=True)
 class DirectoryInsertPlan:
-    """How new rows of an insert-only table are written."""
+    """How new rows of an insert-only table, or of a plain one, are written."""
 
     verb: str
     table: str
+    kind: str = "insert-only"
 
     def lines(self) -> list[str]:
         """As it is shown."""
         return [
             f"{self.verb} {self.table}",
-            "  written by: a Spark job, Spark's own writer of the table's format, since the table is insert-only",
+            f"  written by: a Spark job, Spark's own writer of the table's format, since the table is {self.kind}",
             "  rows: where they are",
         ]

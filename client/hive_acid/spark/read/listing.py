@@ -139,9 +139,8 @@ def check_transactional(table: Table) -> None:
         raise ViewError(f"{table.full_name} is a view: it has no rows of its own")
     if not table.is_transactional:
         raise TableNotAcidError(
-            f"{table.full_name} is not an ACID table: its property 'transactional' is not 'true'. It is read here; it "
-            "is written by Spark, or by a session with settings={'hive.txn.manager': 'DummyTxnManager'}, and "
-            "acid.convert_table makes it one"
+            f"{table.full_name} is not an ACID table: its property 'transactional' is not 'true'. It is read, and "
+            "filled by INSERT, INSERT OVERWRITE and LOAD DATA; for all else acid.convert_table makes it an ACID table"
         )
 
 

@@ -13,6 +13,7 @@ from hive_acid.spark.write.constraints import refuse_unread
 from hive_acid.spark.write.placement import Placement
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.write import loose_files
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import TableWrite
 
@@ -60,7 +61,10 @@ def take_in(
                 "Load it with copy=True if they are to be"
             )
         transaction.moved.update(map(files.one_name, taken))
-    named = {values: new_names(table, some) for values, some in found.items()}
+    if table.is_plain:
+        named = {values: loose_files.new_names([file.path for file in some]) for values, some in found.items()}
+    else:
+        named = {values: new_names(table, some) for values, some in found.items()}
     made: dict[Values, str] = {}
     for position, (values, some) in enumerate(found.items()):
         made[values] = files.join(placement.location, "ready", str(position))

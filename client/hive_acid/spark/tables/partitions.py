@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hive_acid.catalog.partition_values import partition_text
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import AlreadyExistsError, FormatError, NotEnoughHistoryError
+from hive_acid.errors import AlreadyExistsError, FormatError, NotEnoughHistoryError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import is_hidden
@@ -46,6 +46,11 @@ def add_partitions(
     if any(location is not None for location in given.values()):
         begun = context.begin(transaction, meant, Intent(Operation.INSERT))
     table = begun.table if begun is not None else context.locked_for_reading(transaction, meant)
+    if begun is not None and table.is_plain:
+        raise UnsupportedTableError(
+            f"{table.full_name} is a plain table: LOAD DATA … PARTITION takes files in, and MSCK REPAIR TABLE finds "
+            "those in the directories of its own partitions"
+        )
     by_us: dict[str, str | None] = {}
     for name, location in given.items():
         values = _values(table, name)

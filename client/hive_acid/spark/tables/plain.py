@@ -1,40 +1,46 @@
-"""Plain tables, without transactions: what a session with DummyTxnManager can read and append to.
+"""Plain tables: how their rows are read, and written where there is no transaction around.
 
 Spark's own reader and writer do the work, by the table's location and format; other formats than ORC and Parquet are
-read as those of insert-only tables, and all are written so. Nothing keeps readers and writers apart, and a write that
-fails may leave rows: that is what transactions are for.
+read as those of insert-only tables, and all are written so. Nothing keeps readers and writers apart: that is what
+snapshots are for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.filesystem import files
+from hive_acid.format.partitions import parse_partition_name
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
-from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.frames.projection import projected
-from hive_acid.spark.jvm.sources import exact_times, reader_of
+from hive_acid.spark.jvm.sources import reader_of
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
 from hive_acid.spark.read.unpushed import unpushed
-from hive_acid.spark.values.assign import assigned, match_columns
+from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.spark.values.specs import key_text
+from hive_acid.spark.values.specs import PartitionSpec
 from hive_acid.spark.values.texts import declared, shown
-from hive_acid.spark.values.types import row_type
-from hive_acid.spark.write import insert_only as insert_only_files
-from hive_acid.spark.write.constraints import checked, filled
-from hive_acid.spark.write.statement import Context, column_errors
+from hive_acid.spark.values.types import row_type, spark_type
+from hive_acid.spark.write import insert_only as insert_only_writes
+from hive_acid.spark.write.statement import Context, analysed
+from hive_acid.transactions.locks import Operation
+from hive_acid.write.staging import Values
+from hive_acid.write.table_write import Intent, TableWrite
+from hive_acid.write.untransacted import untransacted
 
 TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
 """What to do about a session without transactions."""
@@ -99,43 +105,57 @@ def _shown(frame: DataFrame, table: Table) -> DataFrame:
 
 
 def insert(context: Context, table: Table, frame: DataFrame) -> int:
-    """Append the rows of `frame`, whose columns meet the table's by name; returns their number.
+    """Append the rows of `frame`, without a transaction; returns their number. See `insert_only.insert`."""
+    with _begun(context, table, Intent(Operation.INSERT)) as begun:
+        return insert_only_writes.insert(context, begun, frame).run()
 
-    New partitions are registered. Raises ColumnError for columns or values that do not fit, UnsupportedTableError as
-    `read_table` and for a CLUSTERED table.
+
+def overwrite(context: Context, table: Table, frame: DataFrame, partition: PartitionSpec | None = None) -> int:
+    """Replace rows by those of `frame`, without a transaction; returns their number. See `insert_only.overwrite`."""
+    with _begun(context, table, Intent(Operation.UPDATE, overwrites=True)) as begun:
+        return insert_only_writes.overwrite(context, begun, frame, partition).run()
+
+
+@contextmanager
+def _begun(context: Context, table: Table, intent: Intent) -> Iterator[TableWrite]:
+    with untransacted() as transaction:
+        yield TableWrite(context.connection, context.definitions, transaction, table, intent)
+
+
+def partitions_where(context: Context, table: Table, condition: Expression) -> list[Values]:
+    """The partitions of which a condition is true, or the one of no partition of a table without.
+
+    Raises UnsupportedTableError for a condition that is about other columns than the keys.
     """
-    _refuse_unwritten(table)
-    refuse_unfit_settings(context.spark, table)
-    context.zones.check(row_type(table.columns))
-    given = filled(table, frame)
-    names = match_columns(table, given.columns)
-    columns = table.all_columns
-    counts = Observation()
-    # As texts, since rows are sorted by them: both zeros of a double are equal, and have directories of their own.
-    stored = (
-        f"{key_text(one, quoted(one.name)) if one in table.partition_keys else quoted(one.name)} AS {quoted(one.name)}"
-        for one in columns
+    keys = table.partition_keys
+    names = context.connection.partition_names(table) if keys else [""]
+    found = [(name, *(value for _, value in parse_partition_name(name))) for name in names] if keys else [("",)]
+    texts = [f"__acid_key_{place}" for place in range(len(keys))]
+    schema = ", ".join(f"{name} string" for name in ["__acid_name", *texts])
+    rows = context.spark.createDataFrame(found, schema)
+    cast = [f"try_cast({text} AS {sql_type(spark_type(key.type))})" for text, key in zip(texts, keys, strict=True)]
+    typed = projected(
+        rows, "__acid_name", *(f"{value} AS {quoted(key.name)}" for value, key in zip(cast, keys, strict=True))
     )
-    values = projected(checked(table, assigned(table, columns, given, names)), *stored).observe(
-        counts, F.count(F.lit(1)).alias("rows")
-    )
-    before = _data_files(table)
-    keys = [key.name for key in table.partition_keys]
-    output = insert_only_files.writer_for(context, table, values, list(map(quoted, keys))).mode("append")
-    with column_errors(table), exact_times(context.spark):
-        output.partitionBy(*keys).save(table.location)
-    if table.partition_keys:
-        written = {path.rpartition("/")[0] for path in _data_files(table) - before}
-        if written:
-            context.connection.add_partitions(table, {name: files.join(table.location, name) for name in written})
-    return count_of(counts, "rows", f"the rows are in {table.full_name}, which needs no second statement")
+    values = (f"{shown(key.type, quoted(key.name))} AS {quoted(key.name)}" for key in keys)
+    partitions = declared(projected(typed, "__acid_name", *values), keys).alias(table.name)
+    try:
+        chosen = analysed(partitions.filter(expression(without_blanks(condition, table)))).select("__acid_name")
+    except AnalysisException as error:
+        named = (
+            f"names its partition columns ({', '.join(key.name for key in keys)}) alone" if keys else "is true or false"
+        )
+        raise UnsupportedTableError(
+            f"{table.full_name} is a plain table, of which whole partitions are replaced, and no rows among others: "
+            f"the condition of such an overwrite {named}. Make it an ACID table with acid.convert_table for others"
+        ) from error
+    return [tuple(value for _, value in parse_partition_name(name)) if name else () for (name,) in chosen.collect()]
 
 
 def create_filled(context: Context, definition: Table, frame: DataFrame) -> int:
     """Make a plain table with the rows of `frame`; returns their number. If that fails there is no table.
 
-    It is seen without rows before, and stays so if the client dies. What Spark's job leaves below an EXTERNAL table's
-    place when it fails stays there. Raises AlreadyExistsError, UnsupportedTableError
+    It is seen without rows before, and stays so if the client dies. Raises AlreadyExistsError, UnsupportedTableError
     for a place with files in it and as `insert`, and what that raises.
     """
     _refuse_unwritten(definition)
@@ -167,7 +187,7 @@ def _refuse_files(table: Table, location: str) -> None:
 def _refuse_unwritten(table: Table) -> None:
     """Raise UnsupportedTableError for a table that `insert` does not write."""
     _kind(table)
-    insert_only_files.refuse_unwritten(table)
+    insert_only_writes.refuse_unwritten(table)
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
 
@@ -180,10 +200,3 @@ def _kind(table: Table) -> str | None:
             "alone reads and writes"
         )
     return _FORMATS.get(table.input_format.rpartition(".")[2])
-
-
-def _data_files(table: Table) -> set[str]:
-    """Paths below the table's directory of the files in partitions."""
-    depth = len(table.partition_keys)
-    found = (entry.path for entry in files.list_tree(table.location) if not entry.is_directory) if depth else ()
-    return {path for path in found if path.count("/") == depth and not path.rpartition("/")[2].startswith(("_", "."))}

@@ -10,13 +10,14 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.alterations import NewColumns
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Column, Table
-from hive_acid.errors import ColumnError, TableNotAcidError
+from hive_acid.errors import ColumnError, TableChangedError, TableNotAcidError, TransactionClosedError
 from hive_acid.spark.change import dml, merge_job
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.change.source import Join, joined, joined_if_any
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
+from hive_acid.spark.snapshots.block import Begun
 from hive_acid.spark.snapshots.blocks import Result
 from hive_acid.spark.tables import plain
 from hive_acid.spark.tables.plain import refuse_acid
@@ -46,7 +47,7 @@ class ChangeVerbs(SessionBase):
             return by(self._context, begun, rows)
 
         evolving = insert.evolving(frame) if schema_evolution else None
-        return self._change(table, Intent(Operation.INSERT), plan, also_insert_only=not evolving, evolving=evolving)
+        return self._change(table, Intent(Operation.INSERT), plan, by_files=not evolving, evolving=evolving)
 
     def overwrite(
         self,
@@ -67,6 +68,11 @@ class ChangeVerbs(SessionBase):
             self._check_boolean(table, where)
             return self._replace(table, frame, partition, where)
 
+        if self._is_dummy:
+            found = self._lookup(table)
+            refuse_acid(found)
+            return plain.overwrite(self._context, found, frame, partition)
+
         def plan(begun: TableWrite) -> Planned[int]:
             by = overwrite.overwrite if begun.table.is_full_acid else insert_only.overwrite
             planned = by(self._context, begun, frame, partition)
@@ -77,7 +83,7 @@ class ChangeVerbs(SessionBase):
         def intent(transaction: Transaction, meant: TableReference) -> Intent:
             return overwrite.overwriting(self.connection, transaction, meant, partition or {})
 
-        return self._change(table, intent, plan, also_insert_only=True)
+        return self._change(table, intent, plan, by_files=True)
 
     def update(
         self,
@@ -147,6 +153,8 @@ class ChangeVerbs(SessionBase):
             raise ColumnError(
                 f"an overwrite of {meant.full_name} is of a partition, or of rows by a condition: not both"
             )
+        if self._known(table).is_plain and not self._is_dummy:
+            return self._replace_partitions(table, frame, where)
 
         def fill(begun: TableWrite) -> Planned[int]:
             return insert.insert(self._context, begun, insert.only_where(begun.table, frame, where))
@@ -158,6 +166,21 @@ class ChangeVerbs(SessionBase):
         if self._is_dummy:
             return run()
         return self._blocks.together(run, [meant.full_name])
+
+    def _replace_partitions(self, table: str | Table, frame: DataFrame, where: Expression) -> int:
+        """Replace the partitions of a plain table of which a condition is true, or all rows of one without."""
+
+        def plan(begun: TableWrite) -> Planned[int]:
+            of = begun.table
+            if not of.is_plain:
+                raise TableChangedError(f"{of.full_name} was made an ACID table meanwhile: run the statement again")
+            emptied = plain.partitions_where(self._context, of, where)
+            rows = insert.only_where(of, frame, where)
+            if not (emptied or of.partition_keys):
+                return insert_only.insert(self._context, begun, rows)
+            return insert_only.overwrite(self._context, begun, rows, emptied=emptied)
+
+        return self._change(table, Intent(Operation.UPDATE, overwrites=True), plan, by_files=True)
 
     def _merging(self, verb: str, table: str | Table, join: Join) -> MergeBuilder:
         found = self._held(table)
@@ -181,11 +204,14 @@ class ChangeVerbs(SessionBase):
         intent: Intent | Callable[[Transaction, TableReference], Intent],
         plan: Callable[[TableWrite], Planned[Result]],
         *,
-        also_insert_only: bool = False,
+        by_files: bool = False,
         evolving: NewColumns | None = None,
     ) -> Result:
-        """Begin a write, plan it and do it; with `evolving` the table is given the columns that it lacks before."""
-        check = check_transactional if also_insert_only else check_full_acid
+        """Begin a write, plan it and do it; with `evolving` the table is given the columns that it lacks before.
+
+        One that goes `by_files` may be of an insert-only table or of a plain one, too.
+        """
+        check = self._check_fillable if by_files else check_full_acid
         if self._is_dummy:
             found = self._lookup(table)
             refuse_acid(found)
@@ -207,6 +233,16 @@ class ChangeVerbs(SessionBase):
 
         # What it takes rows from are frames, with snapshots of their own.
         return self._blocks.changing(begin, [name])
+
+    def _check_fillable(self, table: Table) -> None:
+        """Raise ViewError for a view, and TransactionClosedError for a plain table in a longer transaction."""
+        if not table.is_plain:
+            check_transactional(table)
+        elif (block := self._blocks.current()) is not None and block.begun is not Begun.BY_STATEMENT:
+            raise TransactionClosedError(
+                f"{table.full_name} is a plain table, whose rows would be seen before the block commits, and stay if "
+                "it aborts: write them before the block or after it"
+            )
 
     def _evolve(
         self, transaction: Transaction, meant: TableReference, check: Callable[[Table], None], evolving: NewColumns

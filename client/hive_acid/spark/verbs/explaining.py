@@ -88,11 +88,11 @@ class Explaining(ReadVerbs):
         intent: Intent | Callable[[Transaction, TableReference], Intent],
         plan: Callable[[TableWrite], Planned[Result]],
         *,
-        also_insert_only: bool = False,
+        by_files: bool = False,
         evolving: NewColumns | None = None,
     ) -> Result:
         """Plan a write, which is not begun: no lock of a writer is taken, no id, and no column is added."""
-        check = check_transactional if also_insert_only else check_full_acid
+        check = _check_filled if by_files else check_full_acid
         meant = self._meant(table)
         with self._blocks.reading([meant.full_name]) as transaction:
             about = intent if isinstance(intent, Intent) else intent(transaction, meant)
@@ -104,6 +104,11 @@ class Explaining(ReadVerbs):
             tell(planned.plan)
             self._locks.note(about.component(found))
             return planned.nothing
+
+
+def _check_filled(table: Table) -> None:
+    if not table.is_plain:
+        check_transactional(table)
 
 
 def _with_columns(table: Table, evolving: NewColumns) -> Table:

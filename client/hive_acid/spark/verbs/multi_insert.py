@@ -12,7 +12,6 @@ from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.booleans import refuse_non_boolean
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
-from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.values.argument_checks import check_condition, check_partition, check_values
 from hive_acid.spark.values.specs import with_keys
 from hive_acid.spark.values.types import check_distinct
@@ -72,7 +71,7 @@ class MultiInsert:
         check_condition("where", where)
         check_partition(partition)
         found = self.lookup(table)
-        check_transactional(found)
+        self.acid._check_fillable(found)
         self.branches.append(Branch(found, values, where, overwrite, partition))
         return self
 

@@ -121,7 +121,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         found = self._known(table)
         if not found.partition_keys:
             return self.overwrite(table, frame)
-        if found.is_full_acid:
+        if found.is_full_acid or found.is_plain:
             return self.overwrite(table, frame, where="true")
         raise self._only_some_replaced(found)
 
@@ -148,6 +148,11 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
             if given:
                 self.set_properties(table, given)
             return rows
+        if table.is_plain:
+            raise UnsupportedTableError(
+                f"{table.full_name} is a plain table, whose rows and columns cannot be replaced at once: drop it, and "
+                "create it anew"
+            )
         if (block := self._blocks.current()) is not None and block.begun is not Begun.BY_STATEMENT:
             raise TransactionClosedError(
                 f"{table.full_name} gets other columns or buckets with a commit of its own: replace it before the "
@@ -165,7 +170,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
                 return overwrite(self._context, begun, frame, everything=True)
             return insert_only.overwrite(self._context, begun, frame)
 
-        return self._change(table, intent, plan, also_insert_only=True)
+        return self._change(table, intent, plan, by_files=True)
 
     def load_data(
         self,
@@ -180,7 +185,8 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
 
         `partition` names the one partition of a partitioned table; with `overwrite` the files replace what is there.
         They are moved, which means that they go from their old place after the commit, or stay there with `copy`.
-        Full-ACID tables take ORC files that have the table's columns at their places. Raises NoFilesError, and
+        Full-ACID tables take ORC files that have the table's columns at their places, plain ones of other formats
+        whatever is given. Raises NoFilesError, and
         FormatError, ColumnError and UnsupportedTableError for files that do not fit.
         """
         check_partition(partition)
@@ -190,6 +196,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
             if overwrite:
                 intent = overwriting(self.connection, transaction, meant, partition or {})
             begun = self._context.begin(transaction, meant, intent)
+            self._check_fillable(begun.table)
             return load(self._context, begun, path, partition=partition, copy=copy)
 
         return self._on(table, run)

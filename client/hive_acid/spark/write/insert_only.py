@@ -1,12 +1,13 @@
-"""INSERT and INSERT OVERWRITE of insert-only tables: Spark's own files, in the table's format, under any names.
+"""INSERT and INSERT OVERWRITE of insert-only and plain tables: Spark's own files, in their format, under any names.
 
-A write is a directory, whole or not at all (acid-format.md §2.4). Text is written so that Hive's SerDe, and our reader,
+A write of the former is a directory, whole or not at all (acid-format.md §2.4); files of the latter are moved among
+the others when all are there. Text is written so that Hive's SerDe, and our reader,
 read the very same values; a value that the delimiters would cut in two fails the statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, DataFrameWriter, Observation
 from pyspark.sql import functions as F
@@ -52,21 +53,32 @@ def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int
     format that Spark does not write.
     """
     values = stored(begun.table, frame)
-    plan = DirectoryInsertPlan("INSERT into", begun.table.full_name)
-    return Planned(plan, lambda: _write(Placement(context, begun), values, None), 0)
+    return Planned(_plan("INSERT into", begun.table), lambda: _write(Placement(context, begun), values, None), 0)
 
 
 def overwrite(
-    context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None
+    context: Context,
+    begun: TableWrite,
+    frame: DataFrame,
+    partition: PartitionSpec | None = None,
+    *,
+    emptied: Iterable[Values] = (),
 ) -> Planned[int]:
-    """Replace rows by those of `frame`, as `hive_acid.spark.write.overwrite` does in full-ACID tables."""
+    """Replace rows by those of `frame`, as `hive_acid.spark.write.overwrite` does in full-ACID tables.
+
+    In a plain one those of the partitions `emptied` go as well.
+    """
     given, whole = with_constants(begun.table, frame, partition)
     values = stored(begun.table, given)
-    plan = DirectoryInsertPlan("INSERT OVERWRITE of", begun.table.full_name)
-    return Planned(plan, lambda: _write(Placement(context, begun), values, whole), 0)
+    plan = _plan("INSERT OVERWRITE of", begun.table)
+    return Planned(plan, lambda: _write(Placement(context, begun), values, whole, emptied), 0)
 
 
-def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int:
+def _plan(verb: str, table: Table) -> DirectoryInsertPlan:
+    return DirectoryInsertPlan(verb, table.full_name, "plain" if table.is_plain else "insert-only")
+
+
+def _write(placement: Placement, values: DataFrame, whole: Values | None, emptied: Iterable[Values] = ()) -> int:
     """Write rows of `stored`; `whole` is a partition that is replaced even if there are none."""
     table, depth = placement.table, len(placement.table.partition_keys)
     if table.bucket_columns:
@@ -84,7 +96,10 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     with column_errors(table), exact_times(placement.context.spark):
         writer_for(context, table, shaped, names).partitionBy(*names).save(location)
     rows = count_of(counts, _ROWS, "nothing was changed; run the statement again")
-    if rows:
+    if table.is_plain:
+        directories = _directories(location, depth) if rows else {}
+        placement.publish(directories, emptied if whole is None else [whole])
+    elif rows:
         placement.publish(_directories(location, depth))
     elif whole is not None:
         empty = files.join(placement.location, "nothing")
