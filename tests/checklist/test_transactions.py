@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from hive_acid.wire import ttypes
 from metastore.store.database import Database
@@ -43,10 +44,15 @@ def test_03_bad_and_large_numbers(ann: Caller) -> None:
     assert ids == list(range(ids[0], ids[0] + 1000))
 
 
+def _until_after(txn: Any) -> None:
+    """Until the clock, which is read in milliseconds, is behind the last heartbeat of a transaction."""
+    until(lambda: 1000 * time.time() >= txn.lastHeartbeatTime + 1)
+
+
 def test_04_heartbeat_advances(ann: Caller) -> None:
     txn_id, other = ann.open(2)
     before = ann.info()
-    time.sleep(0.01)
+    _until_after(before[txn_id])
     ann.heartbeat(txn_id)
     after = ann.info()
     assert after[txn_id].lastHeartbeatTime > before[txn_id].lastHeartbeatTime
@@ -73,7 +79,7 @@ def test_06_heartbeat_of_a_range(ann: Caller) -> None:
     ann.abort_all(ids[1], ids[4])
     ann.commit(ids[2])
     before = ann.info()
-    time.sleep(0.01)
+    _until_after(before[ids[-1]])
     assert ann.heartbeat_range(ids[0], ids[-1] + 2) == (
         {ids[1], ids[4]},
         {ids[2], ids[-1] + 1, ids[-1] + 2},

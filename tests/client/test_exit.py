@@ -19,7 +19,7 @@ BOUND_S = 10
 """What ending may take on a busy machine: three seconds at most go to the metastore."""
 
 PROGRAM = """
-import atexit, os, signal, sys, threading, time
+import atexit, os, signal, sys, threading
 from hive_acid import connect
 from hive_acid.transactions.states import TransactionKind
 
@@ -39,7 +39,7 @@ WAYS = {
     "error": "raise ZeroDivisionError",
     "close": "connection.close(); os._exit(0)",
     "used at exit": "atexit.register(lambda: connection.begin().commit())",
-    "thread": "threading.Thread(target=lambda: time.sleep(0.5)).start()",
+    "thread": "threading.Thread(target=threading.main_thread().join).start()",
     "fork first": """
 child = os.fork()
 if child:

@@ -28,6 +28,7 @@ from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client import processes
 from tests.forks import bounded, forked, status_of
+from tests.waiting import outlast_time_outs
 
 TABLES = 5
 PATIENCE_S = 60
@@ -108,7 +109,7 @@ def test_a_child_keeps_its_own_transactions_alive(connection: Connection) -> Non
     def work() -> None:
         transaction = connection.begin()
         transaction.write_id("d", "t1")
-        time.sleep(4)
+        outlast_time_outs(connection)
         transaction.commit()
 
     assert status_of(bounded(work)) == 0
@@ -152,7 +153,7 @@ def test_the_parents_transactions_are_refused_in_a_child_and_go_on(connection: C
         return len(undone)
 
     assert status_of(bounded(work)) == 0
-    time.sleep(2.5)  # longer than the time-out: the parent's heartbeats go on
+    outlast_time_outs(connection)  # the parent's heartbeats go on
     writer.check_alive()
     reader.check_alive()
     writer.commit()

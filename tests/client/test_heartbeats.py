@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -113,7 +112,7 @@ def test_threads_that_begin_and_end_all_the_time(connection: Connection, caplog:
                     one = held.pop(chance.randrange(len(held)))
                     chance.choice([one.commit, one.abort])()
                 if chance.random() < 0.05:
-                    time.sleep(chance.uniform(0, 0.5))
+                    stop.wait(chance.uniform(0, 0.5))
             for one in held:
                 one.commit()
         except HiveAcidError as error:

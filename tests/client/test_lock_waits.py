@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -22,10 +23,11 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
-from hive_acid.transactions.heartbeats import Heartbeats, Leased
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.wire import ttypes
+from tests.waiting import until
 
 AT_ONCE_S = 2.0
 TABLE = TableReference("d", "t")
@@ -93,17 +95,8 @@ def test_what_does_not_meet_readers_does_not_ask_for_them(connection: Connection
     held.commit()
 
 
-def test_a_drop_leaves_the_name_free_of_snapshots_that_were_let_go(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drop_leaves_the_name_free_of_snapshots_that_were_let_go(connection: Connection) -> None:
     """However busy the thread is that ends them: else the metastore would keep the name for their sake."""
-    end = Heartbeats._end
-
-    def late(self: Heartbeats, transaction: Leased) -> None:
-        time.sleep(0.3)
-        end(self, transaction)
-
-    monkeypatch.setattr(Heartbeats, "_end", late)
     with connect(connection.uri) as other:
         drops: list[Callable[[], object]] = [
             lambda: connection.drop_table("d", "z"),
@@ -115,7 +108,9 @@ def test_a_drop_leaves_the_name_free_of_snapshots_that_were_let_go(
             parameters = {"transactional": "true"}
             connection.create_table(Table(database, table, (Column("id", "int"),), parameters=parameters))
             for one in (connection, other):
-                one.begin(TransactionKind.READ).end_later()
+                snapshot = one.begin(TransactionKind.READ)
+                one.heartbeats.do_later(lambda: time.sleep(0.3))
+                snapshot.end_later()
             drop()
             connection.create_database("e", if_not_exists=True)
             with connection.begin() as transaction:
@@ -132,6 +127,10 @@ def test_the_error_tells_the_time_and_the_holder(connection: Connection) -> None
             rename(connection, 300)
     for words in ("d.t", "300 ms", f"transaction {holder.id} of bob at", "nightly"):
         assert words in str(told.value)
+
+
+def locks(connection: Connection) -> list[Any]:
+    return list(connection.call("show_locks", ttypes.ShowLocksRequest()).locks)
 
 
 def writing(connection: Connection, operation: Operation) -> Transaction:
@@ -184,7 +183,7 @@ def test_one_that_somebody_waits_for_is_in_nobodys_way(connection: Connection) -
 
         waiting = threading.Thread(target=rename_soon)
         waiting.start()
-        time.sleep(0.5)
+        until(lambda: any(lock.state == ttypes.LockState.WAITING for lock in locks(connection)))
         with connection.begin() as update:
             update.lock(write_component("d", "t", Operation.UPDATE))
         waiting.join(10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -196,16 +196,26 @@ def with_threshold(connection: Connection, value: Any) -> Any:
 
 
 def test_and_wait(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = threading.Event()
+    call = connection.call
+
+    def watched(method: str, *arguments: Any) -> Any:
+        answer = call(method, *arguments)
+        if method == "show_compact":
+            looked.set()
+        return answer
+
     def refuse() -> None:
-        """A worker that finds nothing to do, after a while."""
+        """A worker that finds nothing to do, after the statement has looked at it."""
         with hive_acid.connect(connection.uri) as worker:
             request = ttypes.FindNextCompactRequest(workerId="w")
             found = until(lambda: worker.call("find_next_compact2", request).ci)
-            time.sleep(0.3)
+            assert looked.wait(10)
             found.workerId, found.errorMessage = "w", "nothing to do: there is only a base"
             worker.call("mark_refused", found)
 
     with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(connection, "call", watched)
         done = pool.submit(refuse)
         assert column(connection, "ALTER TABLE d.t COMPACT 'major' AND WAIT", "compactionid") == ["1"]
         assert column(connection, "SHOW COMPACTIONS", "state") == ["refused"]

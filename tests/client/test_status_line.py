@@ -86,13 +86,23 @@ def test_a_notebook_shows_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_figures_that_fail_or_hang_harm_nothing(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    with status_line("sh.orders", lambda: f"{1 / 0}"):
-        time.sleep(0.2)
-    monkeypatch.setattr(module, "_PATIENCE_S", 0.1)
-    hanging = threading.Event()
+    asked, hanging = threading.Event(), threading.Event()
+
+    def fail() -> str:
+        asked.set()
+        return f"{1 / 0}"
+
+    def hang() -> str:
+        asked.set()
+        return str(hanging.wait(30))
+
+    with status_line("sh.orders", fail):
+        assert asked.wait(10)
+    asked.clear()
+    monkeypatch.setattr(module, "PATIENCE_S", 0.1)
     begun = time.monotonic()
-    with status_line("sh.orders", lambda: str(hanging.wait(30))):
-        time.sleep(0.2)
+    with status_line("sh.orders", hang):
+        assert asked.wait(10)
     assert time.monotonic() - begun < 5
     hanging.set()
 

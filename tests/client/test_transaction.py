@@ -24,7 +24,7 @@ from hive_acid.errors import (
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
-from tests.waiting import stays, until
+from tests.waiting import outlast_time_outs, stays, until
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_heartbeats_keep_a_transaction_and_their_end_loses_it(metastore: Callabl
     with connect(metastore(**settings)) as connection:
         kept, lost = connection.begin(), connection.begin()
         connection.heartbeats.remove(lost)
-        time.sleep(3.5)
+        outlast_time_outs(connection)
         kept.write_id("d", "t")
         kept.commit()
         with pytest.raises(TransactionExpiredError):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Callable
 
 import hive_acid
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
 from hive_acid.operators.show import compactions
+from metastore.slices.compactions import WORKER
 from metastore.store.database import Database
+from tests.observe.scrape import get
+from tests.ports import free_port
 from tests.waiting import until
 
 SETTINGS = {"metastore.compactor.initiator.on": "false", "metastore.compactor.cleaner.on": "false"}
@@ -22,9 +25,12 @@ def make_table(connection: Connection, name: str, keys: tuple[Column, ...] = (),
 
 def test_a_request_does_not_wait_for_the_workers_pause(metastore: Callable[..., str]) -> None:
     """Of an empty table, which needs no Spark: it is refused, long before the idle pause of 10.8 s is over."""
-    with hive_acid.connect(metastore(**SETTINGS, **{"metastore.compactor.worker.threads": "2"})) as connection:
+    port = free_port()
+    workers = {"metastore.compactor.worker.threads": "2", "metastore.metrics.port": str(port)}
+    with hive_acid.connect(metastore(**SETTINGS, **workers)) as connection:
         make_table(connection, "t")
-        time.sleep(1.5)  # the workers have looked, and sleep
+        looks = rf'hive_service_cycle_seconds_count{{service="{WORKER}"}} 2\.0'
+        until(lambda: re.search(looks, get(port, "/metrics")[2]))  # both have looked, and sleep
         connection.compact("default", "t", "major")
         until(lambda: "refused" in str(compactions(connection).rows), 4)
 

@@ -23,6 +23,7 @@ from tests.isolation.judging.deltas import Deltas, Keyspace
 from tests.isolation.judging.history import Outcome, Transaction
 from tests.isolation.world.chaos import Chaos, ChaosConfig
 from tests.isolation.world.cluster import Cluster
+from tests.waiting import comes
 
 FINAL_READ_KEYS = 50
 COMPARISONS = 0.02
@@ -298,18 +299,16 @@ class _Run:
     def _check_that_all_ends(self) -> int:
         """What lost calls have opened is gone after the time-out, and no lock is left; how many are aborted."""
         caller = self._sessions[-1].caller
-        deadline = time.monotonic() + self._config.timeout_s * 2 + 10
-        while True:
+
+        def left() -> str:
             snapshot = caller.call("get_open_txns")
             locks = caller.call("show_locks", ttypes.ShowLocksRequest()).locks
-            if not snapshot.min_open_txn and not locks:
-                break
-            if time.monotonic() > deadline:
-                left = f"transaction {snapshot.min_open_txn}, {len(locks or ())} locks"
-                self._fail(f"still there long after the time-out: {left}")
-                break
-            time.sleep(0.2)
-        return len(snapshot.open_txns or ())
+            is_empty = not snapshot.min_open_txn and not locks
+            return "" if is_empty else f"transaction {snapshot.min_open_txn}, {len(locks or ())} locks"
+
+        if not comes(lambda: not left(), self._config.timeout_s * 2 + 10):
+            self._fail(f"still there long after the time-out: {left()}")
+        return len(caller.call("get_open_txns").open_txns or ())
 
 
 def _reason(transaction: Transaction) -> str:

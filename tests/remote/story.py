@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from tests.crash.steps import ALL_STEPS
 from tests.spark.by_spark import MERGED, WRITTEN, limited
 from tests.spark.compaction import compact_table
 from tests.spark.house import SessionExecutor
+from tests.waiting import until
 
 SETTINGS = [
     "hive.compactor.cleaner.run.interval=1s",
@@ -140,14 +140,16 @@ class Story:
         print(json.dumps([step, self.rows(self.acid.table("d.t")), left]), flush=True)
 
     def wait_for(self, compactions: list[int]) -> None:
-        deadline = time.monotonic() + COMPACTED_WITHIN_S
         location = files.join(self.acid.connection.table("d", "t").location, "p=x")
-        while time.monotonic() < deadline:
-            names = {entry.path.partition("/")[0] for entry in files.list_tree(location)}
-            if any(name.startswith("base_") for name in names):
-                return
-            time.sleep(0.5)
-        raise SystemExit(f"compactions {compactions} did not end: {sorted(names)}")
+
+        def names() -> set[str]:
+            return {entry.path.partition("/")[0] for entry in files.list_tree(location)}
+
+        until(
+            lambda: any(name.startswith("base_") for name in names()),
+            COMPACTED_WITHIN_S,
+            lambda: f"compactions {compactions} did not end: {sorted(names())}",
+        )
 
 
 if __name__ == "__main__":

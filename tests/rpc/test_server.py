@@ -26,6 +26,7 @@ from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import ThriftServer, new_event_loop
+from tests.waiting import until
 
 
 class Running:
@@ -169,7 +170,7 @@ def test_stop_finishes_the_call_in_progress_and_refuses_new_ones(running: Callab
 
     def get_all_databases(call: Any) -> Any:
         entered.set()
-        time.sleep(0.5)
+        until(lambda: server.server.stopping)
         return ["default"]
 
     server = running(get_all_databases=get_all_databases)

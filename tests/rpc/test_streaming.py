@@ -26,7 +26,7 @@ from metastore.store.database import STREAMS, WAITING_STREAMS, Database
 from metastore.store.rows import SHORT, Rows, Snapshot
 from tests.caller import Caller, refused
 from tests.rpc.test_server import Running
-from tests.waiting import until
+from tests.waiting import at_rest, until
 
 NUMBERS = func.generate_series(1, text(":n")).column_valued("number")
 
@@ -150,11 +150,17 @@ def test_the_list_is_that_of_one_moment(running: Any, db: Database) -> None:
     with db.engine.begin() as connection:
         connection.execute(text("CREATE TABLE moment AS SELECT number FROM generate_series(1, 50000) AS number"))
     query = select(text("number")).select_from(text("moment")).order_by(text("number"))
-    found = Rows(db, query, lambda row: f"{row[0]:>20}")
+    begun = threading.Event()
+
+    def made(row: Any) -> str:
+        begun.set()
+        return f"{row[0]:>20}"
+
+    found = Rows(db, query, made)
     server = running(get_partition_names=lambda call, *args: listed(found))
     with caller(server) as ann:
         ann.send("get_partition_names", "d", "t", -1)
-        time.sleep(0.2)  # some parts are on their way, and the client takes none
+        assert begun.wait(10)
         with db.engine.begin() as connection:
             connection.execute(text("DELETE FROM moment WHERE number % 2 = 0"))
         assert len(ann.receive()) == 50_000
@@ -172,7 +178,8 @@ def test_a_reader_sets_the_pace(running: Any) -> None:
 
     server = running(get_partition_names=lambda call, *args: streamed(4000, items))
     with asked(server, "get_partition_names", receive_bytes=1 << 16) as connection, caller(server) as other:
-        assert _comes_to_rest(lambda: made)
+        until(lambda: made)
+        at_rest(lambda: made, 0.2)
         assert 0 < made < 2000, "some 20 MB and more are made that nobody takes"
         assert other.call("getStatus") == 2
         assert len(read(connection, 40_000_000)) > 40_000_000
@@ -238,10 +245,16 @@ def test_a_value_that_does_not_fit_is_no_half_message(running: Any) -> None:
 def test_who_does_not_read_is_cut_off(running: Any, monkeypatch: pytest.MonkeyPatch, leaves: bool) -> None:
     """A client that goes away, or takes nothing for long, gives its place to others; a slow one keeps it."""
     monkeypatch.setattr(streaming, "READER_PATIENCE_S", 60.0 if leaves else 0.3)
-    server = running(get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)))
+    begun: list[int] = []
+
+    def items() -> Iterator[str]:
+        begun.append(1)
+        return iter(["x" * 10_000] * 4000)
+
+    server = running(get_partition_names=lambda call, *args: streamed(4000, items))
     connections = [asked(server, "get_partition_names", receive_bytes=1 << 16) for _ in range(STREAMS)]
     if leaves:
-        time.sleep(0.2)
+        until(lambda: len(begun) == STREAMS)
         for connection in connections:
             connection.close()
     with asked(server, "get_partition_names") as connection:
@@ -264,16 +277,18 @@ def test_a_slow_reader_has_its_time(running: Any, caplog: Any) -> None:
 def test_a_list_waits_for_its_turn_but_not_forever(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "TURN_S", 0.3)
     goes_on = threading.Event()
+    begun: list[int] = []
 
     def items() -> Iterator[str]:
         for number in range(4000):
             if number == 100:
+                begun.append(1)
                 goes_on.wait(20)
             yield "x" * 10_000
 
     server = running(get_partition_names=lambda call, *args: streamed(4000, items))
     connections = [asked(server, "get_partition_names") for _ in range(STREAMS)]
-    time.sleep(0.2)
+    until(lambda: len(begun) == STREAMS)
     with caller(server) as ann:
         with refused("MetaException", "busy sending"):
             ann.call("get_partition_names", "d", "t", -1)
@@ -330,15 +345,3 @@ def test_a_stop_finishes_replies_that_are_read(running: Any, monkeypatch: pytest
         thread.join(8)
         assert not thread.is_alive()
     until(lambda: server.counts.total(Outcome.FINE if reads else Outcome.BROKEN_OFF) == 1)
-
-
-def _comes_to_rest(value: Callable[[], int]) -> bool:
-    """Whether a figure stops growing within some seconds."""
-    deadline = time.monotonic() + 10
-    before = -1
-    while time.monotonic() < deadline:
-        if value() == before and before > 0:
-            return True
-        before = value()
-        time.sleep(0.2)
-    return False

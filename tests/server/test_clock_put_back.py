@@ -14,7 +14,7 @@ from metastore.config import Config
 from metastore.store.database import Database
 from tests.caller import Caller, refused
 from tests.catalog.conftest import ACID, table
-from tests.waiting import until
+from tests.waiting import stays, until
 
 SETTINGS = {
     "hive.txn.timeout": "2s",
@@ -82,15 +82,13 @@ def test_the_next_server_goes_on(db_url: str, db: Database, tmp_path: Path, is_k
         started = time.monotonic()
         (new,) = client.open()
         assert new > alive
-        for _ in range(4):
-            client.heartbeat(alive)
-            client.heartbeat(new)
-            time.sleep(1)
 
-        def living(*txn_ids: int) -> None:
+        def living(*txn_ids: int) -> bool:
             for txn_id in txn_ids:
                 client.heartbeat(txn_id)
+            return True
 
+        stays(lambda: living(alive, new), 4)
         until(lambda: not (warehouse / "gone").exists(), between=lambda: living(alive, new))
         until(lambda: silent in aborted(db), between=lambda: living(alive, new))
         until(lambda: client.locks() == [], between=lambda: living(alive, new))

@@ -181,14 +181,17 @@ def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
         until(lambda: get(port, "/readyz")[0] == 200)
         statuses = set()
         killed = 0
-        while running.process.poll() is None:
+
+        def kill() -> None:
+            nonlocal killed
             with contextlib.suppress(OSError, ValueError, IndexError):
                 if _postmaster(data_dir) != killed:
                     killed = _postmaster(data_dir)
                     os.kill(killed, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 statuses.add((get(port, "/livez")[0], get(port, "/readyz")[0]))
-            time.sleep(0.05)
+
+        until(lambda: running.process.poll() is not None, 200, between=kill)
     code, words = running.end()
     assert code == 1
     last = words.strip().splitlines()[-1]
@@ -342,7 +345,6 @@ def test_a_signal_may_come_at_any_step_of_the_wait_for_it(db_url: str, tmp_path:
         try:
             assert server.stdout is not None
             server.stdout.readline()
-            time.sleep(1)
             server.terminate()
             words = server.communicate(timeout=20)[1]
         finally:

@@ -17,6 +17,7 @@ from metastore.store.connections.failures import is_lost
 from metastore.store.connections.pool import RESERVE
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
+from tests.waiting import until
 
 NO_FSYNC = {"fsync": "off"}
 
@@ -124,8 +125,9 @@ def test_rides_through_a_crash_of_postgres_and_gives_up_when_it_is_gone(tmp_path
     server = EmbeddedPostgres(tmp_path / "data", NO_FSYNC)
     db = Database(server.start(), config=StoreConfig(retry_attempts=10, retry_interval_ms=200))
     with ThreadPoolExecutor(4) as pool:
+        before = db.calls
         calls = [pool.submit(lambda: [db.call("pg_backend_pid") for _ in range(300)]) for _ in range(4)]
-        time.sleep(0.05)
+        until(lambda: db.calls > before + 8)
         os.kill(int(db.call("pg_backend_pid")[0][0]), signal.SIGKILL)  # all others are ended by the postmaster
         assert all(len(call.result()) == 300 for call in calls)
     server.stop()

@@ -24,10 +24,10 @@ from tests.waiting import stays, until
 
 NO_FSYNC = {"fsync": "off"}
 OWNER = """
-import sys, time
+import signal, sys
 from metastore.store.embedded.server import EmbeddedPostgres
 print(EmbeddedPostgres(sys.argv[1], settings={"fsync": "off"}).start(), flush=True)
-time.sleep(600)
+signal.pause()
 """
 
 
@@ -111,10 +111,11 @@ def test_recovers_from_kill(home: Path, victim: str) -> None:
     url = owner.stdout.readline().strip()
     query(url, "CREATE TABLE kept AS SELECT 1 AS one")
     left_sockets = Path(str(query(url, "SHOW unix_socket_directories")[0][0]))
+    killed = postmaster(home)
     if victim != "owner":
-        os.kill(postmaster(home), signal.SIGKILL)
+        os.kill(killed, signal.SIGKILL)
     if victim == "postmaster":
-        time.sleep(0.1)
+        until(partial(is_another, home, killed))
     owner.kill()
     owner.wait()
     started = time.monotonic()
@@ -230,12 +231,15 @@ def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.
     server = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))  # type: ignore[arg-type]
     with server as url:
         former = 0
-        while not ended.is_set():
+
+        def kill() -> None:
+            nonlocal former
             with contextlib.suppress(OSError, ValueError, IndexError):
                 if postmaster(home) != former and Path(f"/proc/{postmaster(home)}").exists():
                     former = postmaster(home)
                     os.kill(former, signal.SIGKILL)
-            time.sleep(0.02)
+
+        until(ended.is_set, between=kill)
     assert len(told) == 1
     assert f"has ended {embedded.RESTARTS + 1} times within 10 min" in told[0]
     with pytest.raises(psycopg2.OperationalError):
@@ -375,7 +379,7 @@ def test_a_stop_in_the_middle_of_a_crash_recovery_ends(tmp_path: Path) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         os.kill(int(cursor.fetchone()[0]), signal.SIGKILL)  # the postmaster restarts them all
-    time.sleep(0.02)
+    until(lambda: "reinitializing" in (tmp_path / "data" / "postgres.log").read_text())
     started = time.monotonic()
     server.stop()
     assert time.monotonic() - started < 40

@@ -21,6 +21,7 @@ from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.hot import batcher as hot
 from metastore.store.hot.batcher import AGAIN, Again, HotCall
 from metastore.store.hot.connection import Rows
+from tests.waiting import until
 
 FUNCTIONS = """
 CREATE TABLE asked (batch bigint NOT NULL, number integer NOT NULL);
@@ -75,6 +76,13 @@ def noted(db: Database) -> Database:
     return db
 
 
+def asleep(db: Database) -> int:
+    """How many batches sleep in the database."""
+    with db.engine.connect() as connection:
+        sleeping = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+        return int(connection.exec_driver_sql(sleeping).scalar_one())
+
+
 async def together(db: Database, call: Note, questions: Sequence[int]) -> list[Any]:
     """What becomes of questions that arrive in the same turn of the event loop."""
     futures = [db.ask_soon(call, question) for question in questions]
@@ -97,8 +105,8 @@ def test_what_arrives_together_goes_together(noted: Database) -> None:
 def test_what_comes_while_a_batch_is_under_way_goes_with_the_next(noted: Database) -> None:
     call = Note()
     with ThreadPoolExecutor(9) as pool:
-        slow = pool.submit(noted.ask, call, -150)
-        time.sleep(0.05)
+        slow = pool.submit(noted.ask, call, -500)
+        until(lambda: asleep(noted))
         others = [pool.submit(noted.ask, call, number) for number in range(1, 9)]
         assert {other.result() for other in others} == {slow.result() + 1}
 
@@ -133,17 +141,17 @@ def test_a_longer_queue_does_not_keep_a_lone_call_waiting(noted: Database) -> No
     ended = threading.Event()
     busy = [Note(f"busy {number}") for number in range(4)]
 
-    def hammer(number: int) -> int:
-        count = 0
+    counts = [0] * 24
+
+    def hammer(number: int) -> None:
         while not ended.is_set():
             noted.ask(busy[number % 4], 1 + number % 7)
-            count += 1
-        return count
+            counts[number] += 1
 
-    with ThreadPoolExecutor(24) as pool:
-        hammers = [pool.submit(hammer, number) for number in range(24)]
+    with ThreadPoolExecutor(len(counts)) as pool:
+        hammers = [pool.submit(hammer, number) for number in range(len(counts))]
         try:
-            time.sleep(0.3)
+            until(lambda: min(counts) > 1)
             waits = []
             for _ in range(10):
                 started = time.monotonic()
@@ -151,14 +159,16 @@ def test_a_longer_queue_does_not_keep_a_lone_call_waiting(noted: Database) -> No
                 waits.append(time.monotonic() - started)
         finally:
             ended.set()
-        assert all(future.result() > 10 for future in hammers)
+        for future in hammers:
+            future.result()
+    assert min(counts) > 10
     assert sorted(waits)[5] < 1
 
 
 def test_slow_batches_are_passed_by(noted: Database) -> None:
     with ThreadPoolExecutor(4) as pool:
         slow = [pool.submit(noted.ask, Note(f"slow {number}"), -1500) for number in range(3)]
-        time.sleep(0.2)
+        until(lambda: asleep(noted) == len(slow))
         started = time.monotonic()
         noted.ask(Note("quick"), 1)
         assert time.monotonic() - started < 1
@@ -230,7 +240,7 @@ def test_a_crash_that_leaves_a_question_unread_is_noticed(tmp_path: Path) -> Non
             asked = db.ask_soon(BackendPid(), None)
             await asyncio.sleep(0.1)
             os.kill(pid, signal.SIGCONT)
-            time.sleep(0.3)  # so that the loop finds last words and end together
+            until(lambda: not Path(f"/proc/{pid}").exists())  # the loop finds last words and end together
             return await asyncio.wait_for(asked, 20)
 
         try:
@@ -241,8 +251,9 @@ def test_a_crash_that_leaves_a_question_unread_is_noticed(tmp_path: Path) -> Non
 
 def test_who_waits_when_the_database_is_closed_is_refused(noted: Database) -> None:
     with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(noted.ask, Note(), -800), pool.submit(noted.ask, Note(), 3)]
-        time.sleep(0.2)
+        asked = [pool.submit(noted.ask, Note(), -800)]
+        until(lambda: asleep(noted))
+        asked.append(pool.submit(noted.ask, Note(), 3))
         noted.close()
         for one in asked:
             with pytest.raises(MetaError):

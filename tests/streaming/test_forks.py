@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +17,7 @@ from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from tests.forks import bounded, forked, status_of
 from tests.spark.checker import check_snapshot
 from tests.streaming.conftest import House
+from tests.waiting import outlast_time_outs
 
 WORKERS = 4
 TRANSACTIONS = 8
@@ -128,7 +128,7 @@ def test_a_stream_of_the_childs_own_outlives_the_time_out(metastore: Callable[..
         def work() -> None:
             with StreamingConnection(connection, "d.w1", DelimitedWriter(",")) as stream, stream.transaction():
                 stream.write("1,1")
-                time.sleep(3.5)
+                outlast_time_outs(connection)
 
         assert status_of(bounded(work)) == 0
         rows = [event.row for event in check_snapshot(house, "d.w1")[""]]

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 SILENT_S = 2.0
 """What ends sooner says nothing."""
 EACH_S = 0.5
-_PATIENCE_S = 2.0
+PATIENCE_S = 2.0
 """So long the end of what is watched waits for a line that is being made."""
 _ONE_LINE = threading.Lock()
 
@@ -38,7 +38,7 @@ def status_line(what: str, figures: Callable[[], str]) -> Iterator[None]:
             yield
         finally:
             ended.set()
-            thread.join(_PATIENCE_S)
+            thread.join(PATIENCE_S)
     finally:
         _ONE_LINE.release()
 

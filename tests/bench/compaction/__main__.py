@@ -30,6 +30,7 @@ from hive_acid.wire import ttypes
 from tests.bench.calls.servers import Machine
 from tests.bench.data.orders import COLUMNS, orders
 from tests.bench.machine import cpu_s
+from tests.waiting import until
 
 DELTAS = 10
 IN_DELTAS = 5
@@ -37,7 +38,6 @@ IN_DELTAS = 5
 
 _UNDER_WAY = ("initiated", "working")
 _MERGED = ("ready for cleaning", "succeeded")
-_POLL_S = 0.1
 _PATIENCE_S = 3600.0
 
 
@@ -101,15 +101,14 @@ class Bench:
 
     def wait(self, table: str, ids: list[int]) -> list[Any]:
         """Wait until all of `ids` have merged their files; what the server shows of them."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < deadline:
+
+        def merged() -> list[Any]:
             shown = [one for one in self.shown(table) if one.id in set(ids)]
             if failed := [one for one in shown if one.state not in (*_UNDER_WAY, *_MERGED)]:
                 raise CompactionFailedError(f"compaction {failed[0].id} is {failed[0].state}: {failed[0].errorMessage}")
-            if all(one.state in _MERGED for one in shown):
-                return shown
-            time.sleep(_POLL_S)
-        raise CompactionFailedError(f"compactions of {table} did not end")
+            return shown if all(one.state in _MERGED for one in shown) else []
+
+        return until(merged, _PATIENCE_S, f"compactions of {table} did not end")
 
     def shown(self, table: str) -> list[Any]:
         """All compactions of a table."""

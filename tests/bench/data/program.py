@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from hive_acid.spark.jvm.java import ensure_java
 from tests.bench.data.contestants import contestant, settings
 from tests.bench.data.lifecycle import Clock, Cost, deleted, live
 from tests.bench.data.planning import planned
+from tests.waiting import comes
 
 PROFILED = "-XX:Tier3DelayOn=100"
 """On two cores the JVM's compilers are so busy at first that Java stops profiling. What it compiles meanwhile stays a
@@ -92,10 +92,8 @@ def _session(order: dict[str, Any]) -> SparkSession:
 
 def _jvm(spark: SparkSession) -> int:
     """The JVM's process id: the launcher becomes it."""
-    deadline = time.monotonic() + 10
     pid = int(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
-    while time.monotonic() < deadline and "java" not in Path(f"/proc/{pid}/comm").read_text():
-        time.sleep(0.1)
+    comes(lambda: "java" in Path(f"/proc/{pid}/comm").read_text(), 10)
     return pid
 
 

@@ -160,10 +160,13 @@ def test_a_compaction_that_is_somebody_elses_by_now_ends(world: World) -> None:
         assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
         report(JobProgress("app-1:1"))
 
+    attempts: list[threading.Event] = []
+
     def wait(job: CompactionJob) -> None:
-        time.sleep(1.5)
+        assert attempts[0].wait(10)
         raise CompactionCancelledError("cancelled")
 
+    world.executor.before = lambda job, cancelled: attempts.append(cancelled)
     world.executor.tell, world.executor.after = requeued, wait
     assert world.worker().run_once()
     assert world.service.get(answer.id).state is CompactionState.INITIATED

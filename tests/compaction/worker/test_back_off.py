@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import TxnAbortedError
-from hive_acid.ids import TxnId
+from hive_acid.ids import LockId, TxnId
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.compaction.worker import back_off
@@ -248,25 +248,27 @@ def test_nobody_fails_in_a_crowd(filled: World) -> None:
     turn = threading.Lock()  # of two changes at a time one fails, with or without a rebalance
     deleted = 0
 
+    def is_acquired(lock_id: LockId, txn_id: TxnId) -> bool:
+        return filled.locks.check_lock(lock_id, txn_id).answer is LockAnswer.ACQUIRED
+
     def changes() -> None:
         nonlocal deleted
         while not over.is_set() and filled.read():
             with turn:
                 txn_id = open_with(filled, BLOCK_HERE)
-                time.sleep(0.05)
+                over.wait(0.05)
                 key = min(filled.read(filled.snapshot(txn_id)))
                 component = LockComponent(LockType.SHARED_WRITE, "db", "t", operation=Operation.DELETE)
                 result = filled.locks.lock(LockRequest((component,), OWNER, txn_id))
-                while result.answer is LockAnswer.WAITING:
-                    time.sleep(0.02)
-                    result = filled.locks.check_lock(result.lock_id, txn_id)
+                if result.answer is LockAnswer.WAITING:
+                    until(partial(is_acquired, result.lock_id, txn_id))
                 try:
                     filled.write(txn_id, inserts=0, deletes=[key])
                     filled.txns.commit_txn(txn_id)
                     deleted += 1
                 except TxnAbortedError as error:
                     failures.append(str(error))
-            time.sleep(0.3)
+            over.wait(0.3)
 
     thread = threading.Thread(target=changes)
     thread.start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +16,7 @@ from metastore.compaction.worker.job import BackendLostError, CompactionCancelle
 from tests.waiting import until
 
 PROGRAM = """
-import json, os, subprocess, sys, threading, time
+import json, os, signal, subprocess, sys, threading
 print("a banner of Spark")
 print("a line of the log", file=sys.stderr)
 cancelled = {}
@@ -54,7 +53,7 @@ for line in sys.stdin:
         say({"ok": True})
     elif job["location"] == "hang":
         open(job["staging"], "w").write(str(subprocess.Popen(["sleep", "60"]).pid))
-        time.sleep(60)
+        signal.pause()
     else:
         cancelled[job["id"]] = threading.Event()
         threading.Thread(target=work, args=(job,), daemon=True).start()
@@ -178,8 +177,9 @@ def test_close_ends_a_job_at_once(executor: WarmSparkExecutor) -> None:
     """The server stops; the worker puts its compaction back."""
     executor.run(job(), NEVER)
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(executor.run, job("wait"), NEVER)
-        time.sleep(0.3)
+        begun = threading.Event()
+        waiting = pool.submit(executor.run, job("wait"), NEVER, lambda _: begun.set())
+        assert begun.wait(10)
         executor.close()
         with pytest.raises(BackendLostError):
             waiting.result(5)

@@ -21,7 +21,7 @@ from tests.served import Served
 from tests.spark.checker import check_table, location_of
 from tests.spark.house import House
 from tests.spark.reading import Reader
-from tests.waiting import until
+from tests.waiting import at_rest, until
 
 TIDY_EVERY = 15
 """After so many statements tables are compacted and cleaned."""
@@ -123,13 +123,8 @@ class Kills:
 
     def _found(self, outcome: Outcome) -> dict[str, list[str]]:
         """The rows; what a dead client has asked for last, the server may be carrying out still."""
-        found = self._reader.content()
-        until = time.monotonic() + (QUIET_S if outcome.status and outcome.sent > outcome.answered else 0)
-        while time.monotonic() < until:
-            time.sleep(0.1)
-            if (now := self._reader.content()) != found:
-                found, until = now, time.monotonic() + QUIET_S
-        return found
+        may_be_under_way = outcome.status and outcome.sent > outcome.answered
+        return at_rest(self._reader.content, QUIET_S) if may_be_under_way else self._reader.content()
 
     @staticmethod
     def _shown(outcome: Outcome) -> str:

@@ -129,8 +129,8 @@ class LibrarySession:
             time.sleep(LINGERING_ROUND_S)
             for key in (*plan.reads, *plan.writes):
                 attempt.read(key, transaction.write_ids(DATABASE, key.table), transaction.snapshot)
-        if plan.pause_s and plan.pauses_early:
-            time.sleep(plan.pause_s)
+        if plan.pauses_early:
+            plan.pause()
         if plan.writes:
             transaction.check_alive()
         for statement in range(2 if plan.twice else 1):
@@ -146,8 +146,8 @@ class LibrarySession:
             attempt.note("add_dynamic_partitions")
             names = [key.partition for key in plan.writes]
             transaction.add_dynamic_partitions(DATABASE, plan.tables[0], names, Operation.UPDATE)
-        if plan.pause_s and not plan.pauses_early:
-            time.sleep(plan.pause_s)
+        if not plan.pauses_early:
+            plan.pause()
 
     def _commit(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
         attempt.transaction.committing = self._clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,6 +48,10 @@ class Plan:
     def tables(self) -> list[str]:
         """The tables written to."""
         return sorted({key.table for key in self.writes})
+
+    def pause(self) -> None:
+        """Stop for as long as it says."""
+        time.sleep(self.pause_s)
 
 
 def make_plan(

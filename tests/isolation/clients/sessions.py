@@ -147,7 +147,7 @@ class Session:
     def _pause(self, plan: Plan) -> None:
         if plan.pause_s:
             self.note(f"pauses({plan.pause_s:.2f}s)")
-            time.sleep(plan.pause_s)
+            plan.pause()
 
     def _open(self, txn_type: int) -> None:
         request = ttypes.OpenTxnRequest(num_txns=1, user="isolation", hostname=self.name, txn_type=txn_type)

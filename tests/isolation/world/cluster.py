@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -17,6 +16,7 @@ from urllib.parse import quote, unquote
 
 from metastore.store.embedded.server import EmbeddedPostgres
 from tests.ports import free_port
+from tests.waiting import comes
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
@@ -52,9 +52,7 @@ class Postgres:
             pid_file = self._home / "cluster" / "postmaster.pid"
             with contextlib.suppress(OSError, ValueError):
                 os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGQUIT)
-            deadline = time.monotonic() + STOP_TIMEOUT_S
-            while pid_file.exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+            comes(lambda: not pid_file.exists(), STOP_TIMEOUT_S)
         self._running.stop()
         self._running = None
 

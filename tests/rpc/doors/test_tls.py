@@ -40,7 +40,6 @@ def handlers() -> Any:
     return base_handlers() | {
         "getOption": lambda call, key: key,
         "getName": lambda call: LARGE,
-        "getStatusDetails": lambda call: time.sleep(0.3) or "slept",
     }
 
 
@@ -88,15 +87,22 @@ def test_a_child_has_a_handshake_of_its_own(guarded: Guarded, tls: Tls) -> None:
 
 
 def test_what_was_asked_is_answered_as_the_server_stops(guarded: Guarded, tls: Tls) -> None:
-    server = guarded(handlers=handlers())
+    entered = threading.Event()
+
+    def get_status_details(call: Any) -> str:
+        entered.set()
+        until(lambda: server.server.stopping)
+        return "late"
+
+    server = guarded(handlers=handlers() | {"getStatusDetails": get_status_details})
     with encrypted(server, tls) as connection:
         answers: list[str] = []
         asking = threading.Thread(target=lambda: answers.append(connection.call("getStatusDetails")))
         asking.start()
-        time.sleep(0.1)
+        assert entered.wait(10)
         server.stop()
         asking.join()
-        assert answers == ["slept"]
+        assert answers == ["late"]
 
 
 # --- who it is ------------------------------------------------------------------------------------
@@ -286,9 +292,7 @@ def test_a_handshake_without_an_end_is_bounded(
     with raw(server) as sock:
         message = b"\x01" + (100_000).to_bytes(3, "big") + bytes(16_000)
         with pytest.raises(OSError):  # noqa: PT011 - reset or broken, as it happens to be
-            for _ in range(100):
-                sock.sendall(b"\x16\x03\x01" + len(message).to_bytes(2, "big") + message)
-                time.sleep(0.01)
+            until(lambda: sock.sendall(b"\x16\x03\x01" + len(message).to_bytes(2, "big") + message), 5)
     assert len(log()) == 1
     assert server.server.debts.total_bytes == 0
 

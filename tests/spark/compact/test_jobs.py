@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -128,9 +127,8 @@ def test_one_job_is_cancelled() -> None:
         try:
             if job["id"] == 1:
                 assert session.interrupted.wait(5)
-            while job["id"] < 3:
-                report(JobProgress.at(0, 0, 0, "next"))
-                time.sleep(0.01)
+            if job["id"] < 3:
+                until(lambda: report(JobProgress.at(0, 0, 0, "next")))  # the one that is cancelled raises
         except Exception as error:
             return {"id": job["id"], "ok": False, "error": type(error).__name__}
         return ok(job)
@@ -173,9 +171,9 @@ def test_a_submitted_job_that_is_withdrawn_ends_itself(tmp_path: Path) -> None:
     job = tmp_path / "job.json"
     job.write_text("{}")
     code = (
-        "import threading, time; from hive_acid.spark.compact import submitted; submitted._LOOK_EVERY_S = 0.1;"
+        "import signal, threading; from hive_acid.spark.compact import submitted; submitted._LOOK_EVERY_S = 0.1;"
         f"threading.Thread(target=submitted._watch, args=({str(tmp_path)!r}, threading.Event())).start();"
-        "print('up', flush=True); time.sleep(60)"
+        "print('up', flush=True); signal.pause()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -92,7 +92,7 @@ def test_jobs_of_others_go_on(spark: SparkSession) -> None:
         running = threading.Event()
         count = pool.submit(other)
         assert running.wait(10)
-        time.sleep(0.3)
+        until(spark.sparkContext.statusTracker().getActiveJobsIds)
         with pytest.raises(ValueError, match="the statement's"), cancelled_with_errors(spark, "transaction-1"):
             raise ValueError("the statement's")
         assert count.result() == 4

@@ -2,7 +2,6 @@
 
 import gc
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from hive_acid.spark import AcidSession
 from tests.served import served
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.house import House
-from tests.waiting import until
+from tests.waiting import comes, until
 
 ROWS = 6
 ALL = [0, 1, 2, 3, 4, 5]
@@ -284,9 +283,7 @@ def test_whatever_can_read_a_snapshot_keeps_its_files_and_nothing_else_does(scen
             if way.is_cycle:
                 gc.collect()
             left -= way.leases
-            until = time.monotonic() + 10
-            while scene.open() > left and time.monotonic() < until:
-                time.sleep(0.02)
+            comes(lambda wanted=left: scene.open() <= wanted, 10)
             if scene.open() != left:
                 kept[name], left = scene.open() - left, scene.open()
         assert kept == {}
@@ -359,7 +356,7 @@ def test_threads_read_what_they_have_taken_beside_writers_and_the_cleaner(scene:
                 if number % 2:
                     frame.createOrReplaceTempView(f"v_thread_{number}")
                     frame = scene.spark.sql(f"SELECT id FROM v_thread_{number}")
-                time.sleep(0.2)
+                is_over.wait(0.2)
                 found = ids(frame)
                 if len(found) != ROWS or found != list(range(found[0], found[0] + ROWS)):
                     wrong.append(found)

@@ -189,11 +189,12 @@ def test_a_process_that_is_killed(acid: AcidSession, stream: Stream, tmp_path: P
 
 
 _PROGRAM = """
-import time
+import signal
 import hive_acid.spark
 from pyspark.sql import SparkSession
 from hive_acid.spark.jvm.java import ensure_java
 from pyspark.sql import functions as F
+from tests.waiting import until
 ensure_java()
 spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC").config("spark.sql.session.timeZone", "UTC")
@@ -202,17 +203,15 @@ acid = hive_acid.spark.session(spark, "{uri}")
 @F.udf("int")
 def slowly(n):
     if n == 30:
-        time.sleep(600)
+        signal.pause()
     return n
 frame = acid.read_stream("d.t").withColumn("n", slowly("n"))
 query = frame.writeStream.option("checkpointLocation", "{checkpoint}").start("{place}", format="parquet")
-while not (query.lastProgress and query.lastProgress["batchId"] == 0):
-    time.sleep(0.1)
+until(lambda: query.lastProgress and query.lastProgress["batchId"] == 0)
 print("copied", flush=True)
-while not (query.status["isTriggerActive"] and spark.sparkContext.statusTracker().getActiveJobsIds()):
-    time.sleep(0.1)
+until(lambda: query.status["isTriggerActive"] and spark.sparkContext.statusTracker().getActiveJobsIds())
 print("slow", flush=True)
-time.sleep(600)
+signal.pause()
 """
 
 
