@@ -44,6 +44,35 @@ def prepare(uri: str) -> None:
             ask(sock, "commit_txn", ttypes.CommitTxnRequest(txnid=txn))
 
 
+def create_tables(uri: str) -> None:
+    """Make the tables, of whoever measures: where rights are enforced it asks for those of an owner."""
+    with contextlib.closing(connect(uri)) as sock:
+        ask(sock, "set_ugi", "root", [])
+        ask(
+            sock,
+            "create_database",
+            ttypes.Database(name=DATABASE, ownerName="bench", ownerType=ttypes.PrincipalType.USER),
+        )
+        ask(sock, "set_ugi", "bench", [])
+        descriptor = ttypes.StorageDescriptor(
+            cols=[ttypes.FieldSchema("id", "int")],
+            inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+            outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+            serdeInfo=ttypes.SerDeInfo(serializationLib="org.apache.hadoop.hive.ql.io.orc.OrcSerde"),
+        )
+        for table in range(TABLES):
+            made = ttypes.Table(
+                tableName=f"t{table}",
+                dbName=DATABASE,
+                owner="bench",
+                sd=descriptor,
+                partitionKeys=[ttypes.FieldSchema("p", "int")],
+                parameters={"transactional": "true"},
+                tableType="MANAGED_TABLE",
+            )
+            ask(sock, "create_table", made)
+
+
 def open_request(kind: Any = None, txns: int = 1) -> bytes:
     """A call of open_txns."""
     return encode("open_txns", ttypes.OpenTxnRequest(num_txns=txns, user="bench", hostname="bench", txn_type=kind))

@@ -24,7 +24,6 @@ ENDS = ("failed",)
 def cycle_row(ours: Measurement, others: Sequence[Measurement], bare: float) -> tuple[str, ...]:
     """A cycle beside the others', and beside the floor where it has one (else 0)."""
     figures = ours.figures
-    cpu = (ours.server_cpu_s, ours.postgres_cpu_s, figures.driver_cpu_s)
     return (
         ours.scenario,
         str(ours.connections),
@@ -32,8 +31,20 @@ def cycle_row(ours: Measurement, others: Sequence[Measurement], bare: float) -> 
         *((f"{bare:,.0f}", f"{figures.per_second / bare:.2f}") if bare else ("-", "-")),
         f"{figures.conflicts / figures.seconds:.0f}",
         *ends(ours),
-        *(f"{ours.cpu_us(one):,.0f}" if one else "-" for one in cpu),
+        *_cpu(ours),
     )
+
+
+def guarded_row(one: Measurement, unguarded: Measurement) -> tuple[str, ...]:
+    """A cycle at a guarded port beside one that is not."""
+    rate, of_open = one.figures.per_second, unguarded.figures.per_second
+    what = (one.scenario, str(one.connections), one.server)
+    return (*what, f"{rate:,.0f}", f"{rate / of_open:.2f}" if of_open else "-", *ends(one), *_cpu(one))
+
+
+def _cpu(one: Measurement) -> tuple[str, ...]:
+    cpu = (one.server_cpu_s, one.postgres_cpu_s, one.figures.driver_cpu_s)
+    return tuple(f"{one.cpu_us(seconds):,.0f}" if seconds else "-" for seconds in cpu)
 
 
 def call_row(one: Measurement) -> tuple[str, ...]:

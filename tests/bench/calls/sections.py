@@ -13,7 +13,7 @@ from typing import Any
 
 from hive_acid.operators.show import Listing
 from tests.bench.calls import floor, growth, handover, hostile, report, single
-from tests.bench.calls.cycles import CYCLES, prepare
+from tests.bench.calls.cycles import CYCLES, create_tables, prepare
 from tests.bench.calls.driver import Scenario, ask, connect
 from tests.bench.calls.measure import Measurement, Options, measure, median
 from tests.bench.calls.servers import Machine, Server
@@ -263,6 +263,32 @@ def hostilities(bench: Bench) -> Result:
     return Result(listings, records)
 
 
+def doors(bench: Bench) -> Result:
+    """Cycles at metastores that are guarded, beside one that is not, in turns."""
+    if bench.machine is None:
+        return Result()
+    rows, records = [], []
+    with contextlib.ExitStack() as stack:
+        servers = [
+            stack.enter_context(bench.machine.server(name, settings))
+            for name, settings in bench.machine.guarded().items()
+        ]
+        for server in servers:
+            create_tables(server.uri)
+            prepare(server.uri)
+        for cycle in (CYCLES[0], CYCLES[2]):
+            for connections in bench.connections:
+                found: dict[str, list[Measurement]] = {server.name: [] for server in servers}
+                for _ in range(bench.options.rounds):
+                    for server in servers:
+                        found[server.name].append(measure(cycle, server, connections, bench.options))
+                best = [median(several) for several in found.values()]
+                records += [one.as_json() for one in best]
+                rows += [report.guarded_row(one, best[0]) for one in best]
+    columns = ("cycle", "conn", "guarded by", "cycles/s", "÷ open", *report.ENDS, *report.CPU_COLUMNS)
+    return Result([Listing("Guarded ports", columns, tuple(rows))], records)
+
+
 def starts(bench: Bench) -> Result:
     """From the command to the first answered call, on an existing database."""
     if bench.machine is None:
@@ -297,6 +323,7 @@ _OTHERS: dict[str, Section] = {
     "idle": idle,
     "growth": grown,
     "hostile": hostilities,
+    "doors": doors,
     "start": starts,
 }
 NAMES = (*_CYCLE_NAMES, *single.SINGLE_CALLS, *_OTHERS)

@@ -15,6 +15,7 @@ import psycopg2
 
 from hive_acid.demo.daemon import Daemon
 from metastore.store.embedded.server import EmbeddedPostgres
+from tests.authority import Authority
 from tests.bench.calls.driver import ask, connect
 from tests.bench.machine import cpu_s
 
@@ -64,10 +65,23 @@ class Machine:
         self._postgres.stop()
 
     @contextlib.contextmanager
-    def server(self) -> Iterator[Server]:
+    def server(self, name: str = "hive-acid", settings: Mapping[str, str] = SETTINGS) -> Iterator[Server]:
         """Our metastore on a fresh database."""
-        with self.daemon(self.fresh_database()) as daemon:
-            yield Server("hive-acid", daemon.uri, daemon.pid, self.postgres_process)
+        with self.daemon(self.fresh_database(), settings) as daemon:
+            yield Server(name, daemon.uri, daemon.pid, self.postgres_process)
+
+    def guarded(self) -> Mapping[str, Mapping[str, str]]:
+        """The settings of metastores that are guarded in one way each, and of one that is not."""
+        enforced = {
+            "metastore.authorization": "grants",
+            "metastore.authorization.trust.set.ugi": "true",
+            "hive.users.in.admin.role": "root",
+        }
+        encrypted = Authority(self._work / "ca").issue("metastore", "IP:127.0.0.1").shown_by_a_server
+        audited = {"metastore.audit.file": str(self._work / "audit")}
+        every = {"open": {}, "rights": enforced, "audit": audited, "TLS": encrypted}
+        every["all three"] = {**enforced, **audited, **encrypted}
+        return {name: {**SETTINGS, **settings} for name, settings in every.items()}
 
     def fresh_database(self) -> str:
         """The URL of a new, empty database."""

@@ -39,7 +39,7 @@ def bench(metastore: Callable[..., str]) -> Bench:
     return Bench(None, [], [2], Options(0.2, warm_up_s=0.1), ours, SIZES)
 
 
-@pytest.mark.parametrize("name", [name for name in sections.NAMES if name != "start"])
+@pytest.mark.parametrize("name", [name for name in sections.NAMES if name not in ("start", "doors")])
 @pytest.mark.sampled
 def test_a_scenario_finds_figures_and_no_failure(bench: Bench, name: str) -> None:
     (section,) = sections.chosen([name])
@@ -116,6 +116,9 @@ def test_the_machine_starts_a_server_and_measures_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as machine:
         (record,) = sections.starts(Bench(machine, [], [1], Options(0.2))).records
         assert 0 < record["existing_s"] < 60
+        guarded = sections.doors(Bench(machine, [], [2], Options(0.2))).records
+        assert {one["server"] for one in guarded} == {"open", "rights", "audit", "TLS", "all three"}
+        assert all(one["per_second"] > 0 and not one["failures"] for one in guarded)
         with machine.server() as server:
             cycles.prepare(server.uri)
             found = measure(cycles.CYCLES[0], server, 2, Options(0.5))
