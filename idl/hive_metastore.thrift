@@ -1400,6 +1400,8 @@ struct LockComponent {
   6: optional DataOperationType operationType
   7: optional bool isTransactional
   8: optional bool isDynamicPartitionWrite
+  // Of hive-acid alone: what else the statement does to rows, for rights.
+  1001: optional list<DataOperationType> alsoOperations
 }
 
 struct LockRequest {

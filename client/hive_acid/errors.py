@@ -26,6 +26,10 @@ class MetaError(MetastoreError):
     """The metastore refuses a request or cannot serve it."""
 
 
+class AccessDeniedError(MetaError):
+    """The metastore enforces rights, and the call takes one that its user has not."""
+
+
 class NoSuchTxnError(MetastoreError):
     """The transaction is unknown, or already committed where an open one is needed."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import select
 import socket
 import ssl
@@ -24,10 +25,12 @@ from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportExcepti
 
 from hive_acid.errors import (
     THRIFT_ERRORS,
+    AccessDeniedError,
     AddressError,
     AnswersMixedError,
     HiveAcidError,
     LoginError,
+    MetaError,
     MetastoreError,
     MetastoreInternalError,
     MetastoreUnreachableError,
@@ -291,14 +294,25 @@ def _closed_by_peer(sock: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
+_REFUSED = re.compile(r"(?:Internal error processing \w+: )?(.+ may not call \w+: it takes .+)", re.DOTALL)
+
+
 def _error_of(method: str, error: TException) -> HiveAcidError:
     if not isinstance(error, TApplicationException):
         return _thrift_error(error)
     if error.type == TApplicationException.UNKNOWN_METHOD:
         return UnknownMethodError(f"the metastore does not serve {method}")
-    return MetastoreInternalError(error.message or f"the metastore failed in {method}")
+    words = error.message or f"the metastore failed in {method}"
+    return _refusal(words) or MetastoreInternalError(words)
 
 
 def _thrift_error(error: TException) -> MetastoreError:
     kind = THRIFT_ERRORS.get(type(error).__name__, MetastoreError)
-    return kind(getattr(error, "message", None) or str(error))
+    words = getattr(error, "message", None) or str(error)
+    return (_refusal(words) if kind is MetaError else None) or kind(words)
+
+
+def _refusal(words: str) -> AccessDeniedError | None:
+    """The error of who lacks a right; of a method that declares none for it, it comes as an internal one."""
+    found = _REFUSED.fullmatch(words)
+    return AccessDeniedError(found.group(1)) if found else None

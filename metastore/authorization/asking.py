@@ -9,7 +9,7 @@ from metastore.authorization.models import ADMIN, ANY, SERVER, VERBS, Thing, Who
 from metastore.authorization.needs import TXN
 from metastore.authorization.owners import Owners
 from metastore.authorization.policy import Policy, decision
-from metastore.authorization.refusals import not_ones_own
+from metastore.authorization.refusals import absent, not_ones_own
 from metastore.authorization.rights import RightsBook
 from metastore.catalog.models import ROLE, USER
 from metastore.catalog.names import DEFAULT_DATABASE
@@ -76,8 +76,17 @@ class Questions:
     def require(self, verbs: frozenset[str], thing: Thing) -> None:
         """One of some rights. Raises the error of a refusal."""
         if not self.may(verbs, thing):
+            if ANY in verbs and self._is_seen_to_be_absent(thing):
+                raise absent(self._method, thing)
             what = " or ".join(sorted(verbs - _ANY) or ["any right"])
             raise self._refusal(f"it takes {what} on {thing}" + ("" if ADMIN in verbs else ", or ADMIN"))
+
+    def _is_seen_to_be_absent(self, thing: Thing) -> bool:
+        """Whether it is a table that is not there, in a database of which the caller may see something."""
+        if thing.database is None or thing.table is None or not self.may(_ANY, database_thing(thing.database)):
+            return False
+        self._slow()
+        return not self._book.read(self._who, thing).is_there
 
     def require_own(self, kind: str, ids: Sequence[int]) -> None:
         """Transactions or locks of its own. Raises the error of a refusal."""

@@ -319,6 +319,8 @@ def _locks(components: Getter) -> Callable[[Asker, Sequence[Any]], None]:
             table = stored_name(one.tablename or "")
             thing = table_thing(database, table) if table else database_thing(database)
             asker.require(_LOCKING.get(one.operationType) or (_ANY if one.type == _SHARED_READ else _TAKING), thing)
+            for operation in one.alsoOperations or ():
+                asker.require(_LOCKING.get(operation, _TAKING), thing)
 
     return check
 

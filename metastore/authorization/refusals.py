@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from hive_acid.errors import THRIFT_ERRORS, MetaError, MetastoreError
+from hive_acid.errors import THRIFT_ERRORS, MetaError, MetastoreError, NoSuchObjectError
 from hive_acid.wire import service
+from metastore.authorization.models import Thing
 
 
 def not_ones_own(method: str, words: str) -> MetastoreError:
@@ -17,10 +18,23 @@ def not_ones_own(method: str, words: str) -> MetastoreError:
     return _kind(method)(words)
 
 
+def absent(method: str, thing: Thing) -> MetastoreError:
+    """Of a table that is not there: as the method tells that, if it can."""
+    declared = _declared(method)
+    kind = NoSuchObjectError if NoSuchObjectError.thrift_name in declared else _kind(method)
+    return kind(f"{str(thing).removeprefix('table ')} table not found")
+
+
 @cache
 def _kind(method: str) -> type[MetastoreError]:
-    spec = getattr(service, f"{method}_result").thrift_spec
-    declared = [field[2].__name__ for number, field in sorted(spec.items()) if number != 0]
+    declared = _declared(method)
     if not declared or MetaError.thrift_name in declared:
         return MetaError
     return THRIFT_ERRORS[declared[0]]
+
+
+@cache
+def _declared(method: str) -> list[str]:
+    """The exceptions of a method, in their order."""
+    spec = getattr(service, f"{method}_result").thrift_spec
+    return [field[2].__name__ for number, field in sorted(spec.items()) if number != 0]

@@ -21,11 +21,12 @@ _INSIDE = _KNOWN - {"CREATE", SEE}
 
 
 class Rights(NamedTuple):
-    """What somebody may do with one thing, and may grant on; `owner` is whose it is."""
+    """What somebody may do with one thing, if it `is_there`, and may grant on; `owner` is whose it is."""
 
     verbs: frozenset[str]
     grantable: frozenset[str]
     owner: str | None
+    is_there: bool
 
     @property
     def is_admin(self) -> bool:
@@ -63,7 +64,7 @@ class RightsBook:
         changes = self._changes
         row = self._db.call_one("rights_on", who.user, list(who.groups), *thing)
         rights, grantable, owner, is_there = row or ((), (), None, False)
-        found = Rights(_verbs(rights), _verbs(grantable), owner)
+        found = Rights(_verbs(rights), _verbs(grantable), owner, is_there)
         with self._guard:
             # Nobody tells of a table that is made; what holds of its name meanwhile is asked for again.
             if self._is_told and is_there and changes == self._changes:

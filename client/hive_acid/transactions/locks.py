@@ -27,19 +27,34 @@ def read_component(database: str, table: str) -> Any:
 
 
 def write_component(
-    database: str, table: str, operation: Operation, *, partition: str | None = None, dynamic: bool = False
+    database: str,
+    table: str,
+    operation: Operation,
+    *,
+    also: Sequence[Operation] = (),
+    partition: str | None = None,
+    dynamic: bool = False,
 ) -> Any:
     """The lock of a writer: beside other writers (the first to commit wins), never beside a drop.
 
-    `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`.
+    `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`. `also`
+    says what else is done to rows, for a server that enforces rights.
     """
     insert = operation is Operation.INSERT
     kind = ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE
-    return _component(kind, operation.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic)
+    return _component(
+        kind, operation.value, database, table, also, partitionname=partition, isDynamicPartitionWrite=dynamic
+    )
 
 
 def overwrite_component(
-    database: str, table: str, *, partition: str | None = None, dynamic: bool = False, beside_readers: bool = False
+    database: str,
+    table: str,
+    *,
+    also: Sequence[Operation] = (),
+    partition: str | None = None,
+    dynamic: bool = False,
+    beside_readers: bool = False,
 ) -> Any:
     """The lock of an overwrite: alone with the table or partition, and in conflict with who changed it meanwhile.
 
@@ -47,7 +62,7 @@ def overwrite_component(
     """
     kind = ttypes.LockType.EXCL_WRITE if beside_readers else ttypes.LockType.EXCLUSIVE
     return _component(
-        kind, Operation.UPDATE.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic
+        kind, Operation.DELETE.value, database, table, also, partitionname=partition, isDynamicPartitionWrite=dynamic
     )
 
 
@@ -57,7 +72,8 @@ def plain_component(database: str, table: str, *, partition: str | None = None, 
     What is written has no write id, and so is no part of the transaction.
     """
     kind = ttypes.LockType.EXCL_WRITE if overwrites else ttypes.LockType.SHARED_WRITE
-    component = _component(kind, "NO_TXN", database, table, partitionname=partition)
+    also = (Operation.INSERT, *((Operation.DELETE,) if overwrites else ()))
+    component = _component(kind, "NO_TXN", database, table, also, partitionname=partition)
     component.isTransactional = False
     return component
 
@@ -115,13 +131,21 @@ def _who(lock: Any) -> str:
     return f"{what} of {lock.user} at {lock.hostname} ({lock.agentInfo})"
 
 
-def _component(kind: int, operation: str, database: str, table: str, **more: Any) -> Any:
+def _of_hive(operation: str) -> int:
+    number: int = getattr(ttypes.DataOperationType, operation)
+    return number
+
+
+def _component(
+    kind: int, operation: str, database: str, table: str, also: Sequence[Operation] = (), **more: Any
+) -> Any:
     return ttypes.LockComponent(
         type=kind,
         level=ttypes.LockLevel.PARTITION if more.get("partitionname") else ttypes.LockLevel.TABLE,
         dbname=database,
         tablename=table,
-        operationType=getattr(ttypes.DataOperationType, operation),
+        operationType=_of_hive(operation),
         isTransactional=True,
+        alsoOperations=[_of_hive(one.value) for one in also] or None,
         **more,
     )

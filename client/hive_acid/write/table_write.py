@@ -67,10 +67,12 @@ class Intent:
     `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
     then, so of two statements that would insert the same rows into one only the first commits. An overwrite that may go
     on `beside_readers` does not wait for them. `redefined` makes of the table that is there the one whose rows come in
-    the place of all others, with other columns or buckets: its definition comes with the commit.
+    the place of all others, with other columns or buckets: its definition comes with the commit. `also` says what else
+    it does to rows, which takes the right to that.
     """
 
     operation: Operation
+    also: tuple[Operation, ...] = ()
     overwrites: bool = False
     inserts_what_lacks: bool = False
     beside_readers: bool = False
@@ -90,9 +92,16 @@ class Intent:
         dynamic = bool(table.partition_keys) and name is None
         if self.overwrites:
             return overwrite_component(
-                table.database, table.name, partition=name, dynamic=dynamic, beside_readers=self.beside_readers
+                table.database,
+                table.name,
+                also=self.also,
+                partition=name,
+                dynamic=dynamic,
+                beside_readers=self.beside_readers,
             )
-        return write_component(table.database, table.name, self.operation, partition=name, dynamic=dynamic)
+        return write_component(
+            table.database, table.name, self.operation, also=self.also, partition=name, dynamic=dynamic
+        )
 
 
 @dataclass(frozen=True, slots=True)

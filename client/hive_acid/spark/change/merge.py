@@ -22,6 +22,7 @@ from hive_acid.spark.values.assign import lacking, wider
 from hive_acid.spark.values.completion import completed
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import check_distinct, spark_type
+from hive_acid.transactions.locks import Operation
 
 
 class RowCounts(NamedTuple):
@@ -127,6 +128,15 @@ class MergeBuilder:
         if not self.clauses:
             raise ColumnError(f"MERGE into {self.table.full_name} has no clause: add whenMatched… or whenNotMatched…")
         return self.run(self)
+
+    @property
+    def operations(self) -> tuple[Operation, tuple[Operation, ...]]:
+        """What it does to rows: UPDATE, also where it only inserts, or DELETE where it only deletes; and what else."""
+        deletes = {clause.values is None for clause in (*self.matched, *self.by_source)}
+        inserts = (Operation.INSERT,) if self.not_matched else ()
+        if deletes == {True}:
+            return Operation.DELETE, inserts
+        return Operation.UPDATE, (Operation.DELETE, *inserts) if True in deletes else inserts
 
     def check_booleans(self, spark: SparkSession, table: Table) -> None:
         """Raise ColumnError for a condition that is not boolean, by the columns that the table has had once."""

@@ -32,7 +32,7 @@ def truncate(
     """
     begun: TableWrite | None = None
     if transaction is not None and (meant.known is None or meant.known.is_transactional):
-        intent = overwriting(connection, transaction, meant, {})
+        intent = overwriting(connection, transaction, meant, {}, with_rows=False)
         begun = TableWrite.begin(connection, definitions, transaction, meant, intent)
     table = definitions.now(meant, transaction) if begun is None else begun.table
     names: list[str] | None = None
@@ -57,7 +57,7 @@ def truncate(
         transaction.on_abort(lambda: _remove(() if begun is not None and begun.is_anothers() else places.values()))
         if table.partition_keys and begun is not None and begun.intent.partition(table) is None:
             # The whole table counts as written to until a later statement names partitions, and then only those.
-            transaction.add_dynamic_partitions(table.database, table.name, sorted(locations), Operation.UPDATE)
+            transaction.add_dynamic_partitions(table.database, table.name, sorted(locations), Operation.DELETE)
     connection.call("truncate_table_req", request)
 
 

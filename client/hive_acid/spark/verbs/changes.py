@@ -191,7 +191,7 @@ class ChangeVerbs(SessionBase):
             # xlock.mergeinsert).
             return self._change(
                 found,
-                Intent(Operation.UPDATE, inserts_what_lacks=bool(builder.not_matched)),
+                Intent(*builder.operations, inserts_what_lacks=bool(builder.not_matched)),
                 lambda begun: merge_job.merge(self._context, begun, builder, verb),
                 evolving=builder.new_columns if builder.evolves else None,
             )

@@ -27,7 +27,14 @@ from hive_acid.write.same_partitions import name_there
 from hive_acid.write.table_write import Intent, TableWrite
 
 
-def overwriting(connection: Connection, transaction: Transaction, meant: TableReference, spec: PartitionSpec) -> Intent:
+def overwriting(
+    connection: Connection,
+    transaction: Transaction,
+    meant: TableReference,
+    spec: PartitionSpec,
+    *,
+    with_rows: bool = True,
+) -> Intent:
     """What an overwrite is about to do: replace the one partition that `spec` names, or those into which rows fall."""
     names: dict[int, str] = {}
 
@@ -39,7 +46,8 @@ def overwriting(connection: Connection, transaction: Transaction, meant: TableRe
         return names[table.id]
 
     beside = has_own_readers(connection, meant, transaction.id)
-    return Intent(Operation.UPDATE, overwrites=True, beside_readers=beside, partition=partition)
+    also = (Operation.INSERT,) if with_rows else ()
+    return Intent(Operation.DELETE, also, overwrites=True, beside_readers=beside, partition=partition)
 
 
 def overwrite(

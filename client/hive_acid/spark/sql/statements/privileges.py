@@ -1,4 +1,4 @@
-"""GRANT, REVOKE, roles and what SHOW tells of them: the metastore keeps them for others; nobody enforces them here."""
+"""GRANT, REVOKE, roles and what SHOW tells of them: the metastore keeps them, and enforces them if it is set so."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _AUTHORIZER = "SQL"
 _PRIVILEGES = frozenset(
     {"ALL", "ALTER", "CREATE", "DELETE", "DROP", "INDEX", "INSERT", "LOCK", "SELECT", "SHOW_DATABASE", "UPDATE"}
 )
+_ALL, _ADMIN = "ALL", "ADMIN"
 _PRINCIPALS = ("USER", "ROLE", "GROUP")
 _GRANTS = ("database", "table", "partition", "column", "principal_name", "principal_type", "privilege")
 _OF_GRANTS = ("grant_option", "grant_time", "grantor")
@@ -50,7 +51,7 @@ class _Object(NamedTuple):
 def grant(run: Run, cursor: Cursor) -> DataFrame:
     """``GRANT privilege [(columns)], … [ON object] TO principal, … [WITH GRANT OPTION]``, and of roles."""
     cursor.expect("GRANT")
-    if cursor.peek() not in _PRIVILEGES:
+    if not _sees_privilege(cursor):
         return _of_roles(run, cursor, grants=True)
     privileges = _privileges(cursor)
     on = _object(run, cursor) if cursor.accept("ON") else _Object("GLOBAL")
@@ -63,10 +64,13 @@ def grant(run: Run, cursor: Cursor) -> DataFrame:
 
 
 def revoke(run: Run, cursor: Cursor) -> DataFrame:
-    """``REVOKE [GRANT OPTION FOR] privilege [(columns)], … [ON object] FROM principal, …``, and of roles."""
+    """``REVOKE [GRANT OPTION FOR] privilege [(columns)], … [ON object] FROM principal, …``, and of roles.
+
+    ALL takes away each privilege that a principal has on the object.
+    """
     cursor.expect("REVOKE")
     only_option = cursor.accept("GRANT", "OPTION", "FOR")
-    if not only_option and (cursor.sees("ADMIN", "OPTION") or cursor.peek() not in _PRIVILEGES):
+    if not only_option and not _sees_privilege(cursor):
         return _of_roles(run, cursor, grants=False)
     privileges = _privileges(cursor)
     on = _object(run, cursor) if cursor.accept("ON") else _Object("GLOBAL")
@@ -74,8 +78,29 @@ def revoke(run: Run, cursor: Cursor) -> DataFrame:
     who = _principals(cursor)
     cursor.finish()
     bag = _bag(run, privileges, on, who, option=only_option)
+    if privileges == [(_ALL, ())]:
+        held = [one for principal in who for one in _held(run, principal, on, only_option)]
+        bag.privileges = held or bag.privileges  # of nobody who has any the metastore says so
     _change(run, ttypes.GrantRevokeType.REVOKE, bag, revokeGrantOption=only_option)
     return run.nothing()
+
+
+def _sees_privilege(cursor: Cursor) -> bool:
+    """Whether privileges follow, and not the names of roles, of which one is called ``admin``."""
+    return cursor.peek() in _PRIVILEGES or cursor.sees(_ADMIN, "ON") or cursor.sees(_ADMIN, ",")
+
+
+def _held(run: Run, principal: _Principal, on: _Object, with_option: bool) -> list[Any]:
+    """The privileges of a principal on an object itself, not on columns of it, each once."""
+    wanted = on.wire()
+    found = run.acid.connection.call("list_privileges", principal.name, principal.kind, wanted)
+    return [
+        *{
+            one.grantInfo.privilege: one
+            for one in found
+            if one.hiveObject.objectType == wanted.objectType and (one.grantInfo.grantOption or not with_option)
+        }.values()
+    ]
 
 
 def create_role(run: Run, cursor: Cursor) -> DataFrame:
@@ -199,8 +224,8 @@ def _privileges(cursor: Cursor) -> list[tuple[str, tuple[str, ...]]]:
     """Names of privileges, each with the columns that it is on, which are none for the whole object."""
     found = []
     while True:
-        word = cursor.one_of(*sorted(_PRIVILEGES))
-        if word == "ALL":
+        word = cursor.one_of(*sorted({*_PRIVILEGES, _ADMIN}))
+        if word == _ALL:
             cursor.accept("PRIVILEGES")
         columns: list[str] = []
         if cursor.sees("("):
