@@ -36,6 +36,7 @@ from metastore.compaction.models import Compaction, CompactionAnswer, Compaction
 from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
+from metastore.compaction.worker.back_off import Patience
 from metastore.compaction.worker.executor import CompactionExecutor
 from metastore.compaction.worker.job import CompactionJobError
 from metastore.compaction.worker.worker import CompactionWorker
@@ -135,6 +136,7 @@ class World:
         self.db = db
         self.table = table
         self.partition = partition
+        self.patience = Patience()
         self.root = str(warehouse / table)
         self.location = files.join(self.root, partition) if partition else self.root
         self.catalogue = Tables()
@@ -171,6 +173,7 @@ class World:
             self.config,
             name,
             heartbeat_ms,
+            patience=self.patience,
         )
 
     def cleaner(self) -> Cleaner:

@@ -19,7 +19,7 @@ import psycopg2
 import pytest
 
 from metastore.store.embedded import server as embedded
-from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError
+from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError, Supervision
 from tests.waiting import stays, until
 
 NO_FSYNC = {"fsync": "off"}
@@ -210,11 +210,9 @@ def children_of(parent: int) -> dict[int, str]:
     return found
 
 
-def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path) -> None:
     """Some deaths of its processes during a recovery leave one that recovers for ever."""
-    monkeypatch.setattr(embedded, "_LOOK_S", 1.0)
-    monkeypatch.setattr(embedded, "_HUNG_S", 2.0)
-    with EmbeddedPostgres(home, NO_FSYNC) as url:
+    with EmbeddedPostgres(home, NO_FSYNC, supervision=Supervision(look_s=1.0, hung_s=2.0)) as url:
         query(url, "CREATE TABLE kept AS SELECT 1 AS one")
         former = postmaster(home)
         stays(lambda: postmaster(home) == former, 5, "one that lets us in goes on")
@@ -224,11 +222,15 @@ def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path, monkeypa
         assert query(url, "SELECT * FROM kept") == [(1,)]
 
 
-def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "_PAUSES_S", (0.0,) * embedded.RESTARTS)
+def test_a_server_that_keeps_ending_is_given_up(home: Path) -> None:
     told: list[str] = []
     ended = threading.Event()
-    server = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))  # type: ignore[arg-type]
+
+    def given_up(reason: str) -> None:
+        told.append(reason)
+        ended.set()
+
+    server = EmbeddedPostgres(home, NO_FSYNC, given_up, Supervision(pauses_s=(0.0,) * 5))
     with server as url:
         former = 0
 
@@ -241,7 +243,7 @@ def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.
 
         until(ended.is_set, between=kill)
     assert len(told) == 1
-    assert f"has ended {embedded.RESTARTS + 1} times within 10 min" in told[0]
+    assert "has ended 6 times within 10 min" in told[0]
     with pytest.raises(psycopg2.OperationalError):
         query(url, "SELECT 1")
 

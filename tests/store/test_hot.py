@@ -18,7 +18,6 @@ import pytest
 from hive_acid.errors import MetaError, MetastoreError
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.hot import batcher as hot
 from metastore.store.hot.batcher import AGAIN, Again, HotCall
 from metastore.store.hot.connection import Rows
 from tests.waiting import until
@@ -126,9 +125,7 @@ def test_a_deferred_question_is_asked_again_with_the_next_batch(noted: Database)
     assert first == third == second - 1
 
 
-def test_a_deferral_without_end_is_refused(noted: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot, "_DEFERRALS", 3)
-
+def test_a_deferral_without_end_is_refused(noted: Database) -> None:
     class Never(Note):
         def answers(self, questions: Sequence[int], rows: Rows) -> Sequence[int | MetastoreError | Again]:
             return [AGAIN] * len(questions)

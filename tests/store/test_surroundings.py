@@ -27,8 +27,7 @@ from metastore.config import Config
 from metastore.store import watch
 from metastore.store.connections.undertaking import repeated
 from metastore.store.database import Database
-from metastore.store.embedded import server as embedded
-from metastore.store.embedded.server import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres, Supervision
 from tests.caller import Caller, Refused
 from tests.databases import administer, url_of
 from tests.fuzz.run import SERVED, Connection
@@ -117,7 +116,7 @@ class Postgres:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.server = EmbeddedPostgres(home, {"fsync": "off"})
+        self.server = EmbeddedPostgres(home, {"fsync": "off"}, supervision=Supervision(pauses_s=(OUTAGE_S,) * 100))
         self.url = self.server.start()
 
     def kill(self) -> None:
@@ -133,12 +132,9 @@ class Postgres:
 
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded, "RESTARTS", 100)
-        patch.setattr(embedded, "_PAUSES_S", (OUTAGE_S,) * 100)
-        found = Postgres(tmp_path_factory.mktemp("mortal"))
-        yield found
-        found.server.stop()
+    found = Postgres(tmp_path_factory.mktemp("mortal"))
+    yield found
+    found.server.stop()
 
 
 @pytest.fixture(scope="module")

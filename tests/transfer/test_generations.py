@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from hive_acid.errors import UnknownMethodError
-from metastore.transfer import importing
 from metastore.transfer.importing import WAIT
 from metastore.transfer.models import TransferError
 from metastore.transfer.sources.thrift import Peer
@@ -73,8 +72,7 @@ def test_a_method_that_is_not_there_is_asked_for_once(old: Served) -> None:
     assert connection.asked == 1
 
 
-def test_open_transactions_are_waited_for(old: Served, new: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "_POLL_S", 0.05)
+def test_open_transactions_are_waited_for(old: Served, new: Served) -> None:
     with old.caller() as caller:
         txn = caller.begin()
         caller.write(txn, "sales/orders", "i")

@@ -119,7 +119,7 @@ def test_what_is_still_being_removed_is_waited_for(
                 name = "1" if kind == "changed partition" else "2"
                 return target.partitions(stored, [Partition([name], location=place)])[0][1]
 
-    monkeypatch.setattr(removals, "_WAIT_S", 10.0 if ends else 0.0)
+    monkeypatch.setattr(removals, "WAIT_S", 10.0 if ends else 0.0)
     with ThreadPoolExecutor() as pool:
         outcome = pool.submit(moved_in)
         if ends:

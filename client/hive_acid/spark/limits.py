@@ -40,6 +40,9 @@ class Limits:
     cached_plan_files: int = 1000
     """Of tables with more files no plan is cached: what Spark knows of each of them would stay in its memory."""
 
+    cached_plans: int = 16
+    """So many plans are cached, those of the tables that were read last."""
+
     # --- changing ------------------------------------------------------------------------------
 
     driver_deletes: int = 200_000

@@ -74,7 +74,7 @@ _CLAIM_S = 600
 CLAIM = f"{_CLAIM_S} seconds"
 FIRST_PAUSE_S = 10
 LONGEST_PAUSE_S = 3600
-_WAIT_S = 5.0
+WAIT_S = 5.0
 _POLL_S = 0.05
 _BATCH = 1000
 _TOGETHER = 20
@@ -487,7 +487,7 @@ class Removals:
         """
         if not self._directories.enabled or not location:
             return
-        deadline = time.monotonic() + _WAIT_S
+        deadline = time.monotonic() + WAIT_S
         while there := self._pending(location, below):
             chosen = DIRECTORY_REMOVAL.c.id.in_([one.id for one in there])
             self.run(self._claim(chosen, at_once=True))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hive_acid.ids import TxnId
@@ -29,17 +30,29 @@ from metastore.txn.rebalances import Obstacle
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation
 
-_PAUSE_S = 0.2
-_BEFORE_THE_LOCK_S = 120.0
-"""How long those are waited for that may yet change rows, while nobody waits for us."""
-_BEHIND_THE_LOCK_S = 15.0
-"""The same once we have the lock: all who change rows wait with us."""
-_BEFORE_THE_COMMIT_S = 60.0
-"""The same when all work is done."""
-_WRITERS_END_WITHIN_S = 300.0
-"""How long those are waited for that hold locks; who wants to write meanwhile waits behind us."""
 _YET_TO_COME = TxnId(2**62)
 """The id of a transaction that is not open yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a compaction waits for others, in seconds."""
+
+    before_the_lock_s: float = 120.0
+    """For those that may yet change rows, while nobody waits for us."""
+    behind_the_lock_s: float = 15.0
+    """The same once we have the lock: all who change rows wait with us."""
+    before_the_commit_s: float = 60.0
+    """The same when all work is done."""
+    writers_end_within_s: float = 300.0
+    """For those that hold locks; who wants to write meanwhile waits behind us."""
+    older_snapshots_s: float = 600.0
+    """For readers with older snapshots, where Hive 3.1 reads the table."""
+    pause_s: float = 0.2
+    """Between two looks."""
+
+
+USUAL = Patience()
 
 
 class WritersInTheWayError(Exception):
@@ -49,8 +62,9 @@ class WritersInTheWayError(Exception):
 class BackOff:
     """The turns of one attempt at a rebalance."""
 
-    def __init__(self, attempt: Attempt, txns: TxnService, locks: LockService) -> None:
+    def __init__(self, attempt: Attempt, txns: TxnService, locks: LockService, patience: Patience) -> None:
         self._attempt = attempt
+        self._patience = patience
         self._txns = txns
         self._locks = locks
         self._reason = ""
@@ -68,7 +82,9 @@ class BackOff:
     def wait(self) -> None:
         """Step 1. Raises WritersInTheWayError."""
         self._until(
-            lambda: self._txns.rebalances.obstacle(self._target, _YET_TO_COME), _BEFORE_THE_LOCK_S, give_way=False
+            lambda: self._txns.rebalances.obstacle(self._target, _YET_TO_COME),
+            self._patience.before_the_lock_s,
+            backs_off=False,
         )
 
     def lock(self, owner: TxnOwner) -> None:
@@ -78,16 +94,16 @@ class BackOff:
             LockType.EXCL_WRITE, compaction.db, compaction.table, compaction.partition, Operation.UPDATE
         )
         result = self._locks.lock(LockRequest((component,), owner, self._txn_id))
-        deadline = time.monotonic() + _WRITERS_END_WITHIN_S
+        deadline = time.monotonic() + self._patience.writers_end_within_s
         while result.answer is LockAnswer.WAITING and time.monotonic() < deadline:
-            if attempt.cancelled.wait(_PAUSE_S):
+            if attempt.cancelled.wait(self._patience.pause_s):
                 raise CompactionCancelledError(attempt.why)
             result = self._locks.check_lock(result.lock_id, self._txn_id)
         if result.answer is not LockAnswer.ACQUIRED:
             raise WritersInTheWayError(
-                f"{compaction.target} was written to for {_WRITERS_END_WITHIN_S:.0f} s without a pause"
+                f"{compaction.target} was written to for {self._patience.writers_end_within_s:.0f} s without a pause"
             )
-        self._until(self._obstacle, _BEHIND_THE_LOCK_S)
+        self._until(self._obstacle, self._patience.behind_the_lock_s)
         if other := self._txns.get_latest_txnid_in_conflict(self._txn_id):
             raise WritersInTheWayError(f"transaction {other} changed {compaction.target} just before it was locked")
 
@@ -105,11 +121,11 @@ class BackOff:
 
     def finish(self) -> None:
         """Step 4 before the last: wait for an instant in which nobody would fail. Raises WritersInTheWayError."""
-        self._until(self._obstacle, _BEFORE_THE_COMMIT_S)
+        self._until(self._obstacle, self._patience.before_the_commit_s)
 
     def commit(self) -> None:
         """Step 4. Raises WritersInTheWayError if somebody has come since `finish`, and does not end soon."""
-        deadline = time.monotonic() + _BEHIND_THE_LOCK_S
+        deadline = time.monotonic() + self._patience.behind_the_lock_s
         while not self._txns.rebalances.commit(self._target, self._txn_id):
             if time.monotonic() > deadline:
                 raise WritersInTheWayError(f"others may yet change rows of {self._attempt.compaction.target}")
@@ -118,16 +134,16 @@ class BackOff:
     def _obstacle(self) -> Obstacle | None:
         return self._txns.rebalances.obstacle(self._target, self._txn_id)
 
-    def _until(self, obstacle: Callable[[], Obstacle | None], patience_s: float, *, give_way: bool = True) -> None:
-        """Wait until nobody is in the way; with `give_way` for nobody who waits for our lock."""
+    def _until(self, obstacle: Callable[[], Obstacle | None], patience_s: float, *, backs_off: bool = True) -> None:
+        """Wait until nobody is in the way; one that `backs_off` gives up as soon as somebody waits for our lock."""
         deadline = time.monotonic() + patience_s
         while (found := obstacle()) is not None:
-            if time.monotonic() > deadline or (give_way and found.is_waiting):
+            if time.monotonic() > deadline or (backs_off and found.is_waiting):
                 raise WritersInTheWayError(self._words(found))
             self._pause()
 
     def _pause(self) -> None:
-        if self._attempt.cancelled.wait(_PAUSE_S):
+        if self._attempt.cancelled.wait(self._patience.pause_s):
             self.check()
             raise CompactionCancelledError(self._attempt.why)
 

@@ -34,7 +34,7 @@ from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
 from metastore.compaction.worker import overrides
 from metastore.compaction.worker.attempt import Attempt, Watch
-from metastore.compaction.worker.back_off import BackOff, WritersInTheWayError
+from metastore.compaction.worker.back_off import USUAL, BackOff, Patience, WritersInTheWayError
 from metastore.compaction.worker.executor import CompactionExecutor
 from metastore.compaction.worker.job import BackendLostError, CompactionJobError, compaction_job
 from metastore.compaction.worker.output import (
@@ -57,9 +57,6 @@ from metastore.txn.states import TxnType
 log = logging.getLogger(__name__)
 
 _ABORTED_BY_COMPACTOR = 50006
-_OLDER_SNAPSHOTS_S = 600.0
-"""How long the compaction of a table that Hive 3.1 reads waits for readers with older snapshots."""
-_PAUSE_S = 0.2
 
 
 class CompactionWorker:
@@ -78,6 +75,7 @@ class CompactionWorker:
         heartbeat_ms: int,
         pool: str | None = None,
         queue: CompactionService | None = None,
+        patience: Patience = USUAL,
     ) -> None:
         """`name` tells this worker from all others; a heartbeat is due every `heartbeat_ms`, well below the timeout.
 
@@ -95,6 +93,7 @@ class CompactionWorker:
         self._name = name
         self._heartbeat_s = heartbeat_ms / 1000
         self._pool = pool
+        self._patience = patience
         self._stopping = threading.Event()
         self._current: Attempt | None = None
 
@@ -161,7 +160,7 @@ class CompactionWorker:
 
     def _rebalance(self, attempt: Attempt, owner: TxnOwner) -> None:
         """A compaction after which rows have other ids: see `metastore.compaction.worker.back_off`."""
-        others = BackOff(attempt, self._txns, self._locks)
+        others = BackOff(attempt, self._txns, self._locks, self._patience)
         others.wait()
         intent = Intent(((attempt.compaction.db, attempt.compaction.table),))  # it may wait for long for its lock
         (attempt.txn_id,) = self._txns.open_txns(1, owner, TxnType.REBALANCE_COMPACTION, intent)
@@ -314,9 +313,9 @@ class CompactionWorker:
         """
         for name in attempt.outputs:
             mark_compacted_base(files.join(attempt.staging, name))
-        deadline = time.monotonic() + _OLDER_SNAPSHOTS_S
+        deadline = time.monotonic() + self._patience.older_snapshots_s
         while older := set(txns.open_ids).intersection(self._snapshots.txns().open_ids):
-            if time.monotonic() > deadline or attempt.cancelled.wait(_PAUSE_S):
+            if time.monotonic() > deadline or attempt.cancelled.wait(self._patience.pause_s):
                 raise MetaError(
                     f"transaction {min(older)} and {len(older) - 1} others are open since before the compaction of "
                     f"{attempt.compaction.target}, which Hive 3.1 reads: it waits until they have ended"

@@ -6,8 +6,8 @@ runs as the user ``postgres``, or ``nobody`` where there is none (see `metastore
 processes of that user do not come in by the socket.
 
 A server that ends by itself, as when the machine is out of memory, is started again at the same address, at most
-`RESTARTS` times within `RESTARTS_WITHIN_S`. One that lets nobody in for `_HUNG_S` is ended: so it is left by some
-deaths of its processes during a recovery.
+as often within ten minutes as `Supervision` says. One that lets nobody in for a minute is ended: so it is left by
+some deaths of its processes during a recovery.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import time
 import urllib.parse
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -37,15 +38,8 @@ from metastore.observe.log import event
 from metastore.store.embedded import leftovers, unprivileged
 
 LOG = logging.getLogger("metastore.store")
-RESTARTS = 5
-RESTARTS_WITHIN_S = 600.0
-"""A server that has ended so often within this time is given up."""
-_HUNG_S, _LOOK_S = 60.0, 5.0
-"""How long a server may let nobody in, and how often somebody looks."""
 _RECOVERS = ("starting up", "recovery", "not yet accepting")
 """What a server says that lets nobody in yet."""
-_PAUSES_S = (0.0, 1.0, 2.0, 4.0, 8.0)
-"""Before each of the restarts: the first is at once."""
 _SUPERUSER = "metastore"
 _DATABASE = "metastore"
 _MAP = "owner"
@@ -118,6 +112,23 @@ def has_data(data_dir: Path) -> bool:
     return (data_dir / "cluster" / "PG_VERSION").exists()
 
 
+@dataclass(frozen=True, slots=True)
+class Supervision:
+    """How a server is looked after, in seconds."""
+
+    pauses_s: tuple[float, ...] = (0.0, 1.0, 2.0, 4.0, 8.0)
+    """Before each of the restarts, the first of which is at once; a server that ends once more is given up."""
+    within_s: float = 600.0
+    """Ends that are longer ago are forgotten."""
+    look_s: float = 5.0
+    """How often somebody looks whether it lets us in."""
+    hung_s: float = 60.0
+    """A server that lets nobody in for so long is ended."""
+
+
+USUAL = Supervision()
+
+
 class EmbeddedPostgres:
     """One Postgres server on `data_dir`, which it owns from `start` to `stop`."""
 
@@ -126,10 +137,12 @@ class EmbeddedPostgres:
         data_dir: str | Path,
         settings: Mapping[str, str] | None = None,
         given_up: Callable[[str], None] = lambda reason: None,
+        supervision: Supervision = USUAL,
     ) -> None:
         """`settings` are Postgres settings that come on top of `SETTINGS`.
 
-        `given_up` is told, on another thread, why a server that keeps ending is not started again.
+        `given_up` is told, on another thread, why a server that keeps ending is not started again; `supervision` says
+        when that is.
         """
         self._home = Path(data_dir).resolve()
         self._cluster = self._home / "cluster"
@@ -140,6 +153,7 @@ class EmbeddedPostgres:
         self._owner: IO[str] | None = None
         self._sockets: Path | None = None
         self._given_up = given_up
+        self._supervision = supervision
         self._server: subprocess.Popen[bytes] | None = None
         self._guard = threading.Lock()
         self._is_ready = False
@@ -309,7 +323,7 @@ class EmbeddedPostgres:
 
     def _keep(self, command: list[str], launched: threading.Event) -> None:
         """Start the server, wait for its end, and start it again, until it is stopped or given up."""
-        ends: deque[float] = deque(maxlen=RESTARTS + 1)
+        ends: deque[float] = deque(maxlen=len(self._supervision.pauses_s) + 1)
         while True:
             if self._log.exists() and self._log.stat().st_size > _LOG_LIMIT_BYTES:
                 self._log.replace(self._log.with_suffix(".log.1"))
@@ -329,18 +343,19 @@ class EmbeddedPostgres:
             if self._stopping.is_set() or not self._is_ready:
                 return
             ends.append(time.monotonic())
-            recent = sum(ends[-1] - at < RESTARTS_WITHIN_S for at in ends)
-            event(LOG, logging.ERROR, "Postgres ended", status=status, file=self._log, restarts=recent - 1, of=RESTARTS)
+            recent = sum(ends[-1] - at < self._supervision.within_s for at in ends)
+            most = len(self._supervision.pauses_s)
+            event(LOG, logging.ERROR, "Postgres ended", status=status, file=self._log, restarts=recent - 1, of=most)
             if not self._is_owner() or not has_data(self._home):  # whoever runs there now is left alone
                 self._given_up(f"the data directory {self._home} has been removed or replaced under the running server")
                 return
-            if recent > RESTARTS:
+            if recent > most:
                 self._given_up(
                     f"the embedded Postgres in {self._home} has ended {recent} times within "
-                    f"{RESTARTS_WITHIN_S / 60:.0f} min: {_one_line(self._last_words())}"
+                    f"{self._supervision.within_s / 60:.0f} min: {_one_line(self._last_words())}"
                 )
                 return
-            self._stopping.wait(_PAUSES_S[recent - 1])
+            self._stopping.wait(self._supervision.pauses_s[recent - 1])
             # Its other processes end as soon as they notice, and a new server waits for none of them.
             if not leftovers.clear(self._cluster, self._stopping.is_set):
                 if not self._stopping.is_set():
@@ -350,22 +365,29 @@ class EmbeddedPostgres:
     def _look_after(self, server: subprocess.Popen[bytes]) -> None:
         """End a server that lets nobody in for too long; returns when it has ended."""
         answered_s = time.monotonic()
-        while server.returncode is None and not self._stopping.wait(_LOOK_S):
+        while server.returncode is None and not self._stopping.wait(self._supervision.look_s):
             if not self._is_ready or self._is_sound(server.pid):
                 answered_s = time.monotonic()
-            elif time.monotonic() - answered_s > _HUNG_S:
+            elif time.monotonic() - answered_s > self._supervision.hung_s:
                 event(
-                    LOG, logging.ERROR, "Postgres lets nobody in, it is ended", seconds=round(_HUNG_S), file=self._log
+                    LOG,
+                    logging.ERROR,
+                    "Postgres lets nobody in, it is ended",
+                    seconds=round(self._supervision.hung_s),
+                    file=self._log,
                 )
                 server.send_signal(signal.SIGQUIT)
-                self._stopping.wait(_LOOK_S)
+                self._stopping.wait(self._supervision.look_s)
                 server.send_signal(signal.SIGKILL)
 
     def _is_sound(self, postmaster: int) -> bool:
         """Whether the server lets us in, says why it does not, or recovers."""
         try:
             psycopg2.connect(
-                host=str(self._sockets), user=_SUPERUSER, dbname=_DATABASE, connect_timeout=int(_LOOK_S)
+                host=str(self._sockets),
+                user=_SUPERUSER,
+                dbname=_DATABASE,
+                connect_timeout=int(self._supervision.look_s),
             ).close()
         except psycopg2.OperationalError as error:
             words = str(error)

@@ -108,7 +108,7 @@ _OPEN_READ = open_request(ttypes.TxnType.READ_ONLY)
 _HEARTBEAT = cut("heartbeat", ttypes.HeartbeatRequest(txnid=MARK))
 _COMMIT = cut("commit_txn", ttypes.CommitTxnRequest(txnid=MARK))
 COMMIT_CHECKED = cut("commit_txn", ttypes.CommitTxnRequest(txnid=MARK, exclWriteEnabled=False))
-_UPDATES = [(allocation(t), lock_request(t, p, _KIND.SHARED_WRITE, _OPERATION.UPDATE)) for t, p in _places()]
+UPDATES = [(allocation(t), lock_request(t, p, _KIND.SHARED_WRITE, _OPERATION.UPDATE)) for t, p in _places()]
 _INSERTS = [(allocation(t), lock_request(t, p, _KIND.SHARED_READ, _OPERATION.INSERT)) for t, p in _places()]
 _READS = [
     (
@@ -125,7 +125,7 @@ def _write(number: int) -> Callable[[], Script]:
 
     def script() -> Script:
         txn = (yield OPEN, OPEN_WRITE)[TXN_AT : TXN_AT + ID_BYTES]
-        write_id, lock = choose(_UPDATES)
+        write_id, lock = choose(UPDATES)
         yield ALLOCATE, txn.join(write_id)
         yield LOCK, txn.join(lock)
         yield HEARTBEAT, txn.join(_HEARTBEAT)

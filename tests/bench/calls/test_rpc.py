@@ -83,7 +83,7 @@ def test_a_call_that_fails_is_counted_and_shown(bench: Bench) -> None:
 
 def test_a_write_conflict_is_neither_a_cycle_nor_a_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.ours is not None
-    monkeypatch.setattr(cycles, "_UPDATES", cycles._UPDATES[:1])  # one partition for all
+    monkeypatch.setattr(cycles, "UPDATES", cycles.UPDATES[:1])  # one partition for all
 
     with Driver(bench.ours.uri, 4) as driver:
         figures = driver.run(cycles.CYCLES[0], 0.5, 0.0)

@@ -397,7 +397,7 @@ def test_a_new_table_waits_for_the_removal_in_its_place(
 def test_a_removal_that_does_not_end_refuses_the_new_table(
     rpc: Rpc, monkeypatch: pytest.MonkeyPatch, db: Database, warehouse: Path
 ) -> None:
-    monkeypatch.setattr("metastore.catalog.removal.removals._WAIT_S", 0.1)
+    monkeypatch.setattr("metastore.catalog.removal.removals.WAIT_S", 0.1)
     with db.engine.begin() as connection:
         connection.exec_driver_sql(
             f"INSERT INTO directory_removal (location, only_if_empty) VALUES ('file:{warehouse}/t', false)"

@@ -61,7 +61,7 @@ def test_a_directory_is_not_removed_twice_at_once(
         return remove(location, **named)
 
     monkeypatch.setattr(files, "remove", slow)
-    monkeypatch.setattr(removals, "_WAIT_S", 0.2)
+    monkeypatch.setattr(removals, "WAIT_S", 0.2)
     drop = threading.Thread(target=lambda: rpc.drop_table("default", "t", True))
     drop.start()
     try:

@@ -211,7 +211,7 @@ def test_nobody_comes_between_the_directory_and_its_row(
 ) -> None:
     before = contents(furnished, warehouse)
     other = Rpc(served(db, warehouse))  # another server
-    monkeypatch.setattr(removals, "_WAIT_S", 0.0)
+    monkeypatch.setattr(removals, "WAIT_S", 0.0)
     paused = Paused(catalog, move, monkeypatch)
     let_in = []
     for name, verb in other_verbs(warehouse, move):

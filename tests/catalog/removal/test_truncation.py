@@ -119,7 +119,6 @@ def test_it_waits_for_a_writer_under_way(rpc: Rpc, world: AcidWorld, t: str, mon
     writing = world.begin()
     world.write(t, "late", txn_id=writing)
     looks = threading.Semaphore(0)
-    monkeypatch.setattr(overwrites, "_POLL_S", 0.01)
     heartbeat = world.catalog.truncations._overwrites._txns.heartbeat
     monkeypatch.setattr(
         world.catalog.truncations._overwrites._txns,

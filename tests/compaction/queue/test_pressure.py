@@ -9,6 +9,7 @@ import pytest
 
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import UnknownMethodError
+from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.pressure import ASK_AGAIN_S, WARN_AGAIN_S, Pressure
 from hive_acid.wire import ttypes
 from metastore.compaction.config import CompactionConfig
@@ -72,10 +73,13 @@ def test_writers_are_warned(
 ) -> None:
     caplog.set_level(logging.WARNING, "hive_acid.transactions.pressure")
     now = 1000.0
-    client.pressure = Pressure(client, client.heartbeats, lambda: now)
-    asked = []
-    errand = Pressure._ask
-    monkeypatch.setattr(Pressure, "_ask", lambda *args: (errand(*args), asked.append(1)))
+    asked: list[int] = []
+
+    class Counted(Heartbeats):
+        def do_later(self, errand: Callable[[], None]) -> None:
+            client.heartbeats.do_later(lambda: (errand(), asked.append(1))[1])
+
+    client.pressure = Pressure(client, Counted(client), lambda: now)
 
     def settle(count: int) -> None:
         until(lambda: len(asked) >= count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,7 +15,7 @@ from hive_acid.errors import TxnAbortedError
 from hive_acid.ids import LockId, TxnId
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker import back_off
+from metastore.compaction.worker.back_off import BackOff, Patience
 from metastore.compaction.worker.job import CompactionCancelledError
 from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockType
@@ -29,20 +30,15 @@ BLOCK_HERE = Intent((("db", "t"), ("db", "x")), may_begin_again=False)
 BLOCK_ELSEWHERE = Intent((("db", "x"),), may_begin_again=False)
 STATEMENT = Intent((("db", "t"),), may_begin_again=True)
 OTHER_ENGINE = Intent()
+SHORT = Patience(before_the_lock_s=0.3, behind_the_lock_s=0.3, before_the_commit_s=0.3, pause_s=0.05)
 
 
 @pytest.fixture
 def filled(world: World) -> World:
+    world.patience = SHORT
     world.write(inserts=3)
     world.write(inserts=3)
     return world
-
-
-@pytest.fixture(autouse=True)
-def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_BEFORE_THE_LOCK_S", "_BEHIND_THE_LOCK_S", "_BEFORE_THE_COMMIT_S"):
-        monkeypatch.setattr(back_off, name, 0.3)
-    monkeypatch.setattr(back_off, "_PAUSE_S", 0.05)
 
 
 @pytest.fixture
@@ -102,7 +98,7 @@ def test_who_may_yet_change_rows_is_waited_for(filled: World, intent: Intent) ->
 def test_it_goes_on_as_soon_as_they_have_ended(
     filled: World, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(back_off, "_BEFORE_THE_LOCK_S", 30)
+    filled.patience = replace(SHORT, before_the_lock_s=30)
     early = open_with(filled, BLOCK)
     working = pool.submit(rebalance, filled)
     stays(lambda: not working.done(), 0.3)
@@ -205,13 +201,13 @@ def test_it_does_not_commit_before_who_may_yet_change_rows(filled: World) -> Non
 def test_the_commit_looks_once_more(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes after the last look is seen by the commit itself: it does not take place."""
     came: list[TxnId] = []
-    finish = back_off.BackOff.finish
+    finish = BackOff.finish
 
-    def too_early(self: back_off.BackOff) -> None:
+    def too_early(self: BackOff) -> None:
         finish(self)
         came.append(open_with(filled, BLOCK))
 
-    monkeypatch.setattr(back_off.BackOff, "finish", too_early)
+    monkeypatch.setattr(BackOff, "finish", too_early)
     found = rebalance(filled)
     assert found.state is not CompactionState.SUCCEEDED
     assert found.committed_at is None
@@ -225,7 +221,7 @@ def test_the_commit_looks_once_more(filled: World, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_server_may_stop_while_it_waits(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(back_off, "_BEFORE_THE_LOCK_S", 30)
+    filled.patience = replace(SHORT, before_the_lock_s=30)
     open_with(filled, BLOCK)
     answer = filled.request(CompactionType.REBALANCE)
     worker = filled.worker()

@@ -8,7 +8,7 @@ import pytest
 
 from hive_acid.filesystem import files
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker import worker
+from metastore.compaction.worker.back_off import Patience
 from tests.compaction.world import ACID, World, fail
 
 
@@ -52,8 +52,8 @@ def test_it_waits_for_readers_with_older_snapshots(shared: World) -> None:
     assert "base_0000002" in shared.directories()
 
 
-def test_readers_that_do_not_end_make_it_fail(shared: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_OLDER_SNAPSHOTS_S", 0.3)
+def test_readers_that_do_not_end_make_it_fail(shared: World) -> None:
+    shared.patience = Patience(older_snapshots_s=0.3)
     shared.open()
     before = shared.read()
     done = shared.compact()

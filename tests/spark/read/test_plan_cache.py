@@ -128,7 +128,7 @@ def test_each_frame_keeps_its_snapshot_and_what_is_known_keeps_none(
 def test_few_are_kept_and_none_of_many_files(
     acid: AcidSession, table: Any, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_cache, "_MOST_PLANS", 2)
+    acid.limits = Limits(cached_plans=2)
     for name in ("a", "b"):
         acid.create_table(f"d.{name}", {"k": "int"})
     for name in ("t", "a", "t", "b", "t", "a"):

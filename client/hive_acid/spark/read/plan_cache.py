@@ -21,8 +21,6 @@ from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import planned_table
 
-_MOST_PLANS = 16
-
 
 @dataclass(frozen=True, slots=True)
 class _Cached:
@@ -69,6 +67,6 @@ class PlanCache:
         with self._lock:
             self._cached[key] = cached
             self._cached.move_to_end(key)
-            while len(self._cached) > _MOST_PLANS:
+            while len(self._cached) > state.limits.cached_plans:
                 self._cached.popitem(last=False)
         return frame

@@ -88,9 +88,9 @@ def _databases(catalog: CatalogService) -> dict[str, Handler]:
     def drop_database_req(call: Call, request: Any) -> None:
         key = _key(request.name, request.catalogName)
         txn_id = request.txnId or 0 if request.softDelete else 0
-        spared = request.deleteManagedDir is False  # Hive's default is true
+        with_files = request.deleteManagedDir is not False  # Hive's default is true
         try:
-            databases.drop(key, DropRequest(bool(request.deleteData), txn_id=txn_id), bool(request.cascade), not spared)
+            databases.drop(key, DropRequest(bool(request.deleteData), txn_id=txn_id), bool(request.cascade), with_files)
         except NoSuchObjectError:
             if not request.ignoreUnknownDb:
                 raise

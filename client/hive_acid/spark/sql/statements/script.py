@@ -23,7 +23,7 @@ _OF_SESSION = frozenset({None, "spark", "sparkconf", "hivevar", "hiveconf"})
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ScriptStatement:
     """One statement of a script: its number from 1 on, the line in which it begins, and its text.
 
     Blanks stand before it, so that lines and columns are those of the script.
@@ -39,7 +39,7 @@ class Statement:
         return f"statement {self.number}, in line {self.line}: {said or type(error).__name__}"
 
 
-def statements_of(script: str) -> Iterator[Statement]:
+def statements_of(script: str) -> Iterator[ScriptStatement]:
     """The statements of a text; semicolons in texts, names and comments part none. Raises SqlError, as `tokens_of`."""
     number, first, end = 0, None, 0
     for token in (*tokens_of(script), None):
@@ -49,7 +49,7 @@ def statements_of(script: str) -> Iterator[Statement]:
             number += 1
             before = script.rfind("\n", 0, first) + 1
             line = script.count("\n", 0, first)
-            yield Statement(number, line + 1, "\n" * line + " " * (first - before) + script[first:end])
+            yield ScriptStatement(number, line + 1, "\n" * line + " " * (first - before) + script[first:end])
             first = None
 
 
