@@ -26,7 +26,6 @@ READS = {
     "spark.table": lambda acid, spark: spark.table("d.t"),
     "quoted": lambda acid, spark: spark.table("`d`.`T`"),
     "read.table": lambda acid, spark: spark.read.table("d.t"),
-    "read.option.table": lambda acid, spark: spark.read.option("a", "b").table("d.t"),
     "format.table": lambda acid, spark: spark.read.format("hive_acid").table("d.t"),
     "format.load": lambda acid, spark: spark.read.format("hive_acid").load("d.t"),
     "load(format)": lambda acid, spark: spark.read.load("d.t", format="hive_acid"),

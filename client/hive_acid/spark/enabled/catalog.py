@@ -249,12 +249,10 @@ class JoinedCatalog(_Base):
             self._hive_acid.kept.keep(table, self._hive_acid.table(table), None)
 
     def recoverPartitions(self, tableName: str) -> None:  # noqa: N802, N803
-        table = self._hive_acid.named(tableName)
-        if table is not None:
-            raise ColumnError(
-                f"partitions of {table.full_name} are not looked for: add each by ALTER TABLE … ADD PARTITION"
-            )
-        super().recoverPartitions(self._hive_acid.sparks(tableName))
+        if self._hive_acid.named(tableName) is None:
+            super().recoverPartitions(self._hive_acid.sparks(tableName))
+        else:
+            self._hive_acid.sql(f"MSCK REPAIR TABLE {tableName}")
 
     def _existing(self, name: str) -> tables.Table | None:
         target = self._hive_acid.target(name, None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from hive_acid.errors import NoSuchObjectError
+from hive_acid.errors import NoSuchObjectError, UnsupportedTableError
 from hive_acid.spark.enabled.joined import OURS, EnabledSession
 from hive_acid.spark.stream_source.batch_limit import BYTES, FILES
 from hive_acid.spark.stream_source.start import OPTION
@@ -28,14 +28,40 @@ class JoinedReader(_Reader):
 
     _hive_acid: EnabledSession
     _form: str | None = None
+    _told: tuple[str, ...] = ()
+    """What the reader has been told beside a table's name."""
 
     def format(self, source: str) -> DataFrameReader:
         self._form = source
         return super().format(source)
 
+    def schema(self, schema: Any) -> DataFrameReader:
+        self._told += ("a schema",)
+        return super().schema(schema)
+
+    def option(self, key: str, value: Any) -> DataFrameReader:
+        self._told += (f"option {key}",)
+        return super().option(key, value)
+
+    def options(self, **options: Any) -> DataFrameReader:
+        self._told += tuple(f"option {key}" for key in options)
+        return super().options(**options)
+
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's name
         found = self._hive_acid.rows_of(tableName, must_be=is_ours(self._form))
-        return super().table(self._hive_acid.sparks(tableName)) if found is None else found
+        if found is None:
+            return super().table(self._hive_acid.sparks(tableName))
+        self._refuse_told(tableName)
+        return found
+
+    def _refuse_told(self, name: str) -> None:
+        """Raise UnsupportedTableError for options: one that is passed by might have asked for other rows."""
+        if self._told:
+            raise UnsupportedTableError(
+                f"{name} is read without {', '.join(dict.fromkeys(self._told))}: its rows are those of now, with its "
+                "own columns. `with acid.snapshot():` holds a state for several reads, and select, where and cast "
+                "change what is seen"
+            )
 
     def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:  # noqa: A002
         if not is_ours(self._form if format is None else format):
@@ -44,6 +70,8 @@ class JoinedReader(_Reader):
             raise ValueError('a table has a name: spark.read.format("hive_acid").load("database.table")')
         found = self._hive_acid.rows_of(path, must_be=True)
         assert found is not None
+        self._told += (*(f"option {key}" for key in options), *(() if schema is None else ("a schema",)))
+        self._refuse_told(path)
         return found
 
 

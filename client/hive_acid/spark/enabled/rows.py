@@ -41,7 +41,8 @@ class NewTable:
         if unknown := sorted(self.options.keys() - {_EVOLVES, _REDEFINES, _PLACE, _COMPRESSION}):
             raise UnsupportedTableError(
                 f"option {', '.join(unknown)} means nothing to a table of the metastore: path, mergeSchema, "
-                "overwriteSchema and compression do, and tableProperty of writeTo sets properties"
+                "overwriteSchema and compression do, tableProperty of writeTo sets properties, and its "
+                "overwrite(condition) and overwritePartitions() replace some rows"
             )
 
     @property

@@ -283,6 +283,8 @@ class Names:
         database = self._database(tuple(part.lower() for part in name.parts[:-1]))
         if database is None:
             raise SqlError(f"{name} is no table of the metastore: give database.table")
+        if "." in name.parts[-1]:
+            raise SqlError(f"`{name.parts[-1]}` is no table's name: it has a dot in it, which stands between names")
         return f"{database}.{name.parts[-1].lower()}"
 
     def is_ours(self, name: Name) -> bool:

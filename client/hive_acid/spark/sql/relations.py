@@ -21,6 +21,8 @@ class Relation:
 
     query: str
     alias: str
+    name: tuple[str, ...] = ()
+    """That of a table without an alias, in small letters, if it has several parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ def relation(inside: Cursor) -> Relation:
 
     Raises SqlError for a join: it has to be a query in parentheses.
     """
+    called: tuple[str, ...] = ()
     if inside.sees("("):
         query = inside.parentheses("a query").source
         alias = alias_of(inside, ())
@@ -68,12 +71,15 @@ def relation(inside: Cursor) -> Relation:
         name = inside.name("a table or a query in parentheses")
         rows = inside.text[name.start : name.end]
         query = f"SELECT * FROM {rows}"
-        alias = alias_of(inside, ()) or name.parts[-1]
+        given = alias_of(inside, ())
+        alias = given or name.parts[-1]
+        if given is None and len(name.parts) > 1:
+            called = tuple(part.lower() for part in name.parts)
     if inside.sees("("):
         query = f"SELECT * FROM {rows} AS {quoted(alias)}({_columns(inside)})"
     if not inside.at_end:
         raise inside.error("one source is understood here: put a join in parentheses, (SELECT … FROM … JOIN …) AS s")
-    return Relation(query, alias)
+    return Relation(query, alias, called)
 
 
 def _columns(inside: Cursor) -> str:

@@ -83,6 +83,8 @@ class ChangedTable:
 
     table: Table
     alias: str
+    source: tuple[str, ...] = ()
+    """By which name, in small letters, columns of the other rows may be called as well, ``database.table``."""
 
     @property
     def hides_database(self) -> bool:
@@ -347,7 +349,9 @@ class Rewriter:
         table = self._names.source([part.name for part in parts])
         if table is None:
             return None
-        if node.args.get("version") or node.args.get("when"):
+        alias = node.args.get("alias")
+        is_dated = alias is not None and isinstance(alias.this, exp.Parameter)  # ``t@v1``
+        if is_dated or node.args.get("version") or node.args.get("when"):
             raise SqlError(
                 f"{table.full_name}: AS OF is not supported; `with acid.snapshot():` holds a snapshot for several reads"
             )
@@ -564,7 +568,14 @@ def _edit_target(tree: exp.Expr, target: ChangedTable, edits: _Edits) -> None:
     for column in tree.find_all(exp.Column):
         parts = column.parts
         names = [part.name.lower() for part in parts]
-        if any("start" not in part.meta for part in parts) or _is_shadowed(column, alias):
+        if any("start" not in part.meta for part in parts):
+            continue
+        source = list(target.source)
+        is_source = source and names[: len(source)] == source and names[len(source) :] and source[0] != alias
+        if is_source and not _is_shadowed(column, source[-1]):
+            edits.replace(parts[0].meta["start"], parts[len(source) - 1].meta["start"], "")
+            continue
+        if _is_shadowed(column, alias):
             continue
         owners = [[alias]] if target.hides_database else [[target.table.called_in, alias], [alias]]
         qualified = next((len(of) for of in owners if of == names[: len(of)] and names[len(of) :]), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -35,6 +36,7 @@ def update(run: Run, cursor: Cursor) -> DataFrame | None:
     source = relation(cursor.until("WHERE")) if cursor.accept("FROM") else None
     condition = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
+    target = target if source is None else replace(target, source=source.name)
     rewriter = Rewriter(run.names, ctes=named.names)
     templates = {column: rewriter.expression(value, target) for column, value in values.items()}
     where = rewriter.expression(condition, target) if condition is not None else None
@@ -60,6 +62,7 @@ def delete(run: Run, cursor: Cursor) -> DataFrame | None:
     source = relation(cursor.until("WHERE")) if cursor.accept("USING") else None
     condition = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
+    target = target if source is None else replace(target, source=source.name)
     rewriter = Rewriter(run.names, ctes=named.names)
     where = rewriter.expression(condition, target) if condition is not None else None
     query = run.prepared(named.before(source.query)) if source else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from hive_acid.errors import NoSuchObjectError, SqlError
@@ -104,6 +104,7 @@ _SAID_OTHERWISE: dict[str, str] = {
     "PREPARE": "acid.sql(text, arguments) takes arguments for :name or ?",
     "EXECUTE": "acid.sql(text, arguments) runs a text, with arguments for :name or ?",
     "CONVERT": "acid.convert_table makes a plain table of ORC files a transactional one",
+    "UNDROP": "a table that was dropped comes back by acid.connection.undrop_table",
     "CLONE": "say CREATE TABLE … AS SELECT",
     "COPY": "say LOAD DATA INPATH, or INSERT INTO … SELECT from the files",
     "UNLOAD": "say INSERT OVERWRITE DIRECTORY 'path' USING parquet SELECT …",
@@ -163,13 +164,23 @@ def _run_beside_spark(run: Run, text: str) -> DataFrame:
         done = run_statement(run, text)
         moves = text.lstrip()[:3].upper() == "SET"
     except (SqlError, NoSuchObjectError) as ours:
-        if run.names.makes_ours or mentions_ours(run.names, text):
+        if run.names.makes_ours or mentions_ours(run.names, text) or _executes_ours(run.names, text):
             raise
         done = _by_spark(run, text, ours)
         moves = text.lstrip()[:3].upper() in ("SET", "USE")
     if moves and isinstance(run.current, DatabaseOfSession):
         run.current.follow_if_moved(run.spark)
     return done
+
+
+_NAMES_BY_TEXT = re.compile(r"\bIDENTIFIER\s*\(|\bEXECUTE\s+IMMEDIATE\b", re.IGNORECASE).search
+"""What has names in texts, in which nobody but Spark finds a table; of one that it does not find it knows not why."""
+
+
+def _executes_ours(names: Names, text: str) -> bool:
+    """Whether EXECUTE IMMEDIATE is of a text that names anything of the metastore, which Spark would not find."""
+    cursor = Cursor(text)
+    return cursor.accept("EXECUTE", "IMMEDIATE") and cursor.sees_string() and mentions_ours(names, cursor.string("SQL"))
 
 
 def _by_spark(run: Run, text: str, ours: Exception) -> DataFrame:
@@ -181,6 +192,10 @@ def _by_spark(run: Run, text: str, ours: Exception) -> DataFrame:
         return run.untouched(text)
     except ParseException:
         if _is_known(substituted(run.spark, text)):
+            raise ours from None
+        raise
+    except AnalysisException as error:
+        if isinstance(ours, SqlError) and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and _NAMES_BY_TEXT(text):
             raise ours from None
         raise
 

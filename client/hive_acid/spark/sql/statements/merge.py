@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -41,6 +41,7 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.expect("USING")
     source = relation(cursor.until("ON"))
     cursor.expect("ON")
+    target = replace(target, source=source.name)
     rewriter = Rewriter(run.names, ctes=named.names)
     on = rewriter.expression(cursor.until("WHEN").source, target)
     clauses = []
