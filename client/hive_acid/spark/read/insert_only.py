@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import NamedTuple, TypeVar
@@ -122,17 +122,28 @@ def read_plain(spark: SparkSession, table: Table, directories: Sequence[str]) ->
     places = [files.join(table.location, directory) if directory else table.location for directory in directories]
     found = _Found()
     for place, entries in zip(places, files.list_trees(places, 1), strict=True):
+        refuse_within(table, place, entries)
         seen = [entry for entry in entries if not entry.path.startswith(("_", "."))]
-        if within := next((entry.path for entry in seen if entry.is_directory), None):
-            raise UnsupportedTableError(
-                f"{table.full_name} has the directory {within} in {place}, where files should be"
-            )
         found.files += [DataFile(entry.path, entry.size, None, entry.modified_ms) for entry in seen]
         found.paths += [literal_path(files.join(place, entry.path)) for entry in seen]
     if not found.paths:
         return declared(spark.createDataFrame([], row_type(table.all_columns)), table.all_columns)
     texts = partition_texts(len(table.partition_keys), table.location, directories)
     return _shown(read(spark, table, found, 1), table, list(map(F.expr, texts)))
+
+
+def refuse_within(table: Table, place: str, entries: Iterable[files.FileEntry]) -> None:
+    """Raise UnsupportedTableError for a directory among the files of a plain table that lie at `place`.
+
+    Hive reads what is in it or not by its settings, and Spark takes one that is called ``k=v`` for all that there is,
+    also ``_k=v``, which is hidden to others.
+    """
+    for entry in entries:
+        is_hidden = entry.path.startswith(".") or (entry.path.startswith("_") and "=" not in entry.path)
+        if entry.is_directory and not is_hidden:
+            raise UnsupportedTableError(
+                f"{table.full_name} has the directory {entry.path} in {place}, where files should be"
+            )
 
 
 def _paths(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -71,9 +72,12 @@ def reader(context: Context, table: Table) -> Callable[[Predicate | None], DataF
     if not table.partition_keys:
         if kind is None:
             return lambda wanted: insert_only.read_plain(context.spark, table, [""])
+        insert_only.refuse_within(table, table.location, files.list_tree(table.location, max_depth=1))
         return lambda wanted: _frame(context, table, kind, [table.location], wanted)
     depth = len(table.partition_keys)
-    there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
+    levels = depth if kind is None else depth + 1
+    entries = [entry for entry in files.list_tree(table.location, max_depth=levels) if entry.is_directory]
+    there = {path for entry in entries if (path := entry.path.rstrip("/")).count("/") == depth - 1}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
     if kind is None:
         here = [directory for directory in named if directory in there]
@@ -81,6 +85,11 @@ def reader(context: Context, table: Table) -> Callable[[Predicate | None], DataF
     found = [files.join(table.location, directory) for directory in named if directory in there]
     if not found:
         return lambda wanted: _shown(context.spark.createDataFrame([], schema), table)
+    own = {directory for directory in named if directory in there}
+    for entry in entries:
+        above, _, name = entry.path.rstrip("/").rpartition("/")
+        if above in own:
+            insert_only.refuse_within(table, files.join(table.location, above), [replace(entry, path=f"{name}/")])
     return lambda wanted: _frame(context, table, kind, found, wanted)
 
 

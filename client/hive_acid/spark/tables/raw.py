@@ -6,6 +6,7 @@ itself; all others are refused, since nobody would look at them again before the
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -25,6 +26,9 @@ _WIDER = {
     "float": ("double",),
 }
 """What a type may be read as without loss."""
+
+_PACKINGS = frozenset({".gz", ".bz2", ".deflate", ".snappy", ".lz4", ".zst"})
+"""Endings of files that Hadoop's codecs have packed."""
 
 
 def find_files(path: str) -> list[DataFilePath]:
@@ -125,10 +129,15 @@ def _parts(hive_type: str) -> tuple[str, tuple[int, ...]]:
 def new_names(table: Table, found: Sequence[DataFilePath]) -> list[str]:
     """The names that the files get in the table, as Hive numbers them; in a CLUSTERED one they keep their bucket.
 
+    Packed ones of text and JSON keep the ending by which readers unpack them.
+
     Raises UnsupportedTableError if the names do not tell the buckets.
     """
     if not table.bucket_columns:
-        return [_name(place % (MAX_BUCKET + 1), place // (MAX_BUCKET + 1)) for place in range(len(found))]
+        endings = ["" if table.input_format == ORC_INPUT else _packing(file.path) for file in found]
+        return [
+            _name(place % (MAX_BUCKET + 1), place // (MAX_BUCKET + 1)) + ending for place, ending in enumerate(endings)
+        ]
     names = []
     copies: dict[int, int] = {}
     for file in found:
@@ -141,6 +150,11 @@ def new_names(table: Table, found: Sequence[DataFilePath]) -> list[str]:
         names.append(_name(bucket, copies.get(bucket, 0)))
         copies[bucket] = copies.get(bucket, 0) + 1
     return names
+
+
+def _packing(path: str) -> str:
+    ending = os.path.splitext(path)[1]
+    return ending if ending in _PACKINGS else ""
 
 
 def _name(bucket: int, copy: int) -> str:
