@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
 import hive_acid.spark
-from hive_acid.errors import ColumnError, SqlError, TransactionsOffError
+from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError, TransactionsOffError
 from hive_acid.spark import AcidSession
 from tests.spark.plans import scans
 from tests.spark.test_session import open_txns, until_open
@@ -221,7 +221,7 @@ def test_what_is_sparks_goes_to_spark(numbers: Any, spark: SparkSession, tmp_pat
         spark.catalog.dropTempView("five")
     finally:
         spark.catalog.dropTempView("four")
-    with pytest.raises(AnalysisException):
+    with pytest.raises(NoSuchObjectError, match="neither the metastore nor Spark has a table nothing"):
         sql("UPDATE nothing SET a = 1")
 
 

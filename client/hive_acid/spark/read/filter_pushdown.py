@@ -157,10 +157,14 @@ class PushdownFrame(DataFrame):
     def count(self) -> int:
         """As every frame's; nothing is read where the files' tails tell the number."""
         check_running(self.sparkSession)
-        known = None
-        if self._pushdown is not None and not self._pushdown.conditions and not self.is_cached:
-            known = self._pushdown.count()
+        known = self.known_count()
         return super().count() if known is None else known
+
+    def known_count(self) -> int | None:
+        """How many rows there are, if the files' tails tell it."""
+        if self._pushdown is None or self._pushdown.conditions or self.is_cached:
+            return None
+        return self._pushdown.count()
 
     def __getitem__(self, item: Any) -> Any:
         check_running(self.sparkSession)

@@ -36,6 +36,27 @@ def wanted_text(select: exp.Select, reference: exp.Table, table: Table, argument
     return " AND ".join(f"({text})" for text in found) or None
 
 
+def is_only_counted(select: exp.Select, reference: exp.Table) -> bool:
+    """Whether a query asks nothing of `reference`, its only source, but how many rows it has."""
+    clauses = {clause for clause, value in select.args.items() if value}
+    named = {part for part, value in reference.args.items() if value}
+    return (
+        clauses == {"expressions", "from_"}
+        and select.args["from_"].this is reference
+        and named <= {"this", "db", "catalog", "alias"}
+        and not reference.alias_column_names
+        and all(_counts_rows(one.unalias()) for one in select.expressions)
+    )
+
+
+def _counts_rows(value: exp.Expr) -> bool:
+    if not isinstance(value, exp.Count) or value.expressions:
+        return False
+    return isinstance(value.this, exp.Literal) or (
+        isinstance(value.this, exp.Star) and not any(value.this.args.values())
+    )
+
+
 def direct_sources(select: exp.Select) -> list[exp.Expr]:
     """What the FROM and the joins of `select` name themselves."""
     from_ = select.args.get("from_")

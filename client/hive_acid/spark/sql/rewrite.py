@@ -18,7 +18,7 @@ from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, in_sub
 from hive_acid.spark.conditions.nesting import deeply_nested
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
-from hive_acid.spark.sql.hints import direct_sources, wanted_text
+from hive_acid.spark.sql.hints import direct_sources, is_only_counted, wanted_text
 from hive_acid.spark.sql.names import Names
 from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, with_cut_times, without_table_statements
 from hive_acid.spark.values.quoting import quoted
@@ -34,13 +34,15 @@ _MEANT = {"acid.fetch.deleted.rows": "{}.deletes lists rows that are deleted"}
 class TableRead:
     """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter.
 
-    `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`).
+    `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`), `is_counted` that it
+    is only asked how many there are.
     """
 
     table: Table
     row_id: bool
     where: str | None
     is_undivided: bool = False
+    is_counted: bool = False
     view: ViewQuery | None = None
     """What a view shows; None for a table."""
 
@@ -368,7 +370,8 @@ class Rewriter:
             if where is not None and "\\" in where and has_chars(reference.table):
                 where = None  # Whether a CHAR is compared in it as Hive does could not be told.
         view = self._view(reference.table) if reference.table.is_view else None
-        place = "{" + self._key(TableRead(reference.table, with_row_id, where, is_asked, view)) + "}"
+        is_counted = select is not None and is_only_counted(select, reference.node)
+        place = "{" + self._key(TableRead(reference.table, with_row_id, where, is_asked, is_counted, view)) + "}"
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         if reference.node.alias:
             edits.replace(start, end, place)

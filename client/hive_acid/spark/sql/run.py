@@ -30,6 +30,7 @@ from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
+from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 Result = TypeVar("Result")
@@ -291,7 +292,19 @@ class Run:
                 source.table, self.spark.sql(query.template if frames else query.template.format(), **frames)
             )
         frame = self.acid.table(source.table, row_id=source.row_id, where=source.where)
+        if source.is_counted and (number := self._lasting_count(frame)) is not None:
+            return self.spark.range(number)
         return undivided(frame) if source.is_undivided else frame
+
+    def _lasting_count(self, frame: DataFrame) -> int | None:
+        """How many rows a frame has, if that is known without reading them, and stays true as long as it is asked.
+
+        In a transaction that may write it does not: rows of its own are none if it ends by an abort.
+        """
+        block = self._blocks.current()
+        if not isinstance(frame, AcidTable) or (block is not None and block.writable):
+            return None
+        return frame.known_count()
 
     # --- results -------------------------------------------------------------------------------
 
