@@ -27,7 +27,7 @@ def export_to_file(
     """
     report = Report(source.name)
     txns = settled_txns(source, open_policy, wait_s)
-    with file_format.Writer(path) as file:
+    with file_format.FileWriter(path) as file:
 
         def entry(found: Entry) -> None:
             file.line(file_format.ENTRY, of=found.kind, key=found.key, value=found.value)

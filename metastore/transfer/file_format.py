@@ -93,7 +93,7 @@ def writes_of(value: dict[str, Any]) -> TableWrites:
     return TableWrites(value["high_water_mark"], tuple(AbortedWrite(*one) for one in value["aborted"]))
 
 
-class Writer:
+class FileWriter:
     """Writes lines into a file that gets its name only when it is complete.
 
     Raises FormatError for what is there and is no file, as a device or a pipe: the new file would take its place.
@@ -108,7 +108,7 @@ class Writer:
         self._file: IO[str] | None = None
         self._closing = contextlib.ExitStack()
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> FileWriter:
         raw = self._closing.enter_context(self._unfinished.open("wb"))
         packed: Any = raw
         if self._path.suffix == ".gz":

@@ -17,7 +17,7 @@ _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 """Wire types of protocol buffers."""
 
 
-class _Token(NamedTuple):
+class _Credential(NamedTuple):
     secret: Secret
     kind: bytes
     service: bytes
@@ -42,19 +42,19 @@ def metastore_token(data: bytes) -> Secret | None:
     return ours[0].secret if ours else None
 
 
-def _own_form(reader: Reader) -> Iterator[_Token]:
+def _own_form(reader: Reader) -> Iterator[_Credential]:
     for _ in range(reader.number()):
         reader.text()  # alias
         identifier, password, kind, service = (reader.text() for _ in range(4))
-        yield _Token(Secret(identifier, password), kind, service)
+        yield _Credential(Secret(identifier, password), kind, service)
 
 
-def _protocol_buffers(reader: Reader) -> Iterator[_Token]:
+def _protocol_buffers(reader: Reader) -> Iterator[_Credential]:
     for number, pair in _fields(reader.exactly(_varint(reader))):
         token = dict(_fields(pair)).get(2) if number == 1 else None
         if token is not None:
             parts = dict(_fields(token))
-            yield _Token(Secret(parts.get(1, b""), parts.get(2, b"")), parts.get(3, b""), parts.get(4, b""))
+            yield _Credential(Secret(parts.get(1, b""), parts.get(2, b"")), parts.get(3, b""), parts.get(4, b""))
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:

@@ -45,14 +45,14 @@ def files_in(table: Table, places: Iterable[str]) -> list[str]:
     found: list[str] = []
     wanted = list(dict.fromkeys(places))
     for place, entries in zip(wanted, files.list_trees(wanted, max_depth=1), strict=True):
-        shown = [entry for entry in entries if not is_hidden(entry.path)]
-        if within := next((entry.path for entry in shown if entry.is_directory), None):
+        if within := next((one.path for one in entries if one.is_directory and not is_hidden(one.path)), None):
             raise UnsupportedTableError(
                 f"{table.full_name} has the directory {within} in {place}, where files should be: an overwrite does "
                 "not know whose it is. Move it elsewhere, or remove it"
             )
-        sums = {f".{entry.path}.crc" for entry in shown}
-        found += [files.join(place, entry.path) for entry in entries if entry in shown or entry.path in sums]
+        shown = {entry.path for entry in entries if not is_hidden(entry.path)}
+        taken = shown | {f".{path}.crc" for path in shown}
+        found += [files.join(place, entry.path) for entry in entries if entry.path in taken]
     return found
 
 

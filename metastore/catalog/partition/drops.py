@@ -14,7 +14,7 @@ from metastore.catalog.partition.partitions import Partitions, expression_condit
 from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.records import is_named, locked
 from metastore.catalog.removal.drops import DropRequest
-from metastore.catalog.removal.overwrites import Place
+from metastore.catalog.removal.overwrites import RowDirectory
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.removal.soft_drops import SoftDrops
 from metastore.catalog.schema import PARTITION
@@ -121,7 +121,9 @@ class PartitionDrops:
             _require_all(owner, names, found)
         with self._db.engine.begin() as connection:
             own = set(self._own_places(connection, owner, found))
-        places = [Place(partition.name, partition.location or "") for partition in found if partition.location in own]
+        places = [
+            RowDirectory(partition.name, partition.location or "") for partition in found if partition.location in own
+        ]
         if with_client:
             return self._soft_drops.hand_over_in_clients(owner, places, WriteId(request.write_id))
         return self._soft_drops.hand_over(owner, places, request.txn_id)

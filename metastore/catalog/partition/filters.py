@@ -48,7 +48,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """A comparison whose sides change places."""
 
 
-class _Token(NamedTuple):
+class _FilterToken(NamedTuple):
     kind: str
     text: str
 
@@ -60,7 +60,7 @@ class _Token(NamedTuple):
         return self.kind in ("text", "number", "date")
 
 
-_END = _Token("end", "")
+_END = _FilterToken("end", "")
 
 
 def filter_condition(text: str, keys: Sequence[Column]) -> Condition:
@@ -89,15 +89,15 @@ def parsed(text: str, checked: Callable[[str], str]) -> Condition:
     return found
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
+def _tokens(text: str) -> list[_FilterToken]:
+    tokens: list[_FilterToken] = []
     at = 0
     end = len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
             raise MetaError(f"cannot read the filter at '{text[at : at + 20].strip()}'")
-        tokens.append(_Token(match.lastgroup or "", match[match.lastgroup or 0]))
+        tokens.append(_FilterToken(match.lastgroup or "", match[match.lastgroup or 0]))
         at = match.end()
     return tokens
 
@@ -254,11 +254,11 @@ class _Parser:
             return _SPELLINGS.get(token.text, token.text.lower())
         raise self._malformed(token)
 
-    def _peek(self, ahead: int = 0) -> _Token:
+    def _peek(self, ahead: int = 0) -> _FilterToken:
         at = self._at + ahead
         return self._tokens[at] if at < len(self._tokens) else _END
 
-    def _next(self) -> _Token:
+    def _next(self) -> _FilterToken:
         token = self._peek()
         self._at += 1
         return token
@@ -274,5 +274,5 @@ class _Parser:
         if token.text != sign or token.kind != "sign":
             raise self._malformed(token)
 
-    def _malformed(self, token: _Token | None = None) -> MetaError:
+    def _malformed(self, token: _FilterToken | None = None) -> MetaError:
         return MetaError(f"malformed filter near '{(token or self._peek()).text}': {self._text[:200]}")

@@ -30,7 +30,7 @@ _BASES_PER_HEARTBEAT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowDirectory:
     """A directory with rows: that of a partition, or of an unpartitioned table (None)."""
 
     partition: str | None
@@ -49,7 +49,7 @@ class Overwrites:
     def in_clients(
         self,
         table: Table,
-        places: Sequence[Place],
+        places: Sequence[RowDirectory],
         write_id: WriteId,
         submit: Callable[[Connection, TxnId, WriteId], None],
     ) -> None:
@@ -65,7 +65,7 @@ class Overwrites:
     def in_own(
         self,
         table: Table,
-        places: Sequence[Place],
+        places: Sequence[RowDirectory],
         owner: TxnOwner,
         submit: Callable[[Connection, TxnId, WriteId], None],
         insist: bool = False,
@@ -86,7 +86,7 @@ class Overwrites:
     def _attempt(
         self,
         table: Table,
-        places: Sequence[Place],
+        places: Sequence[RowDirectory],
         owner: TxnOwner,
         submit: Callable[[Connection, TxnId, WriteId], None],
         deadline: float,
@@ -121,7 +121,7 @@ class Overwrites:
         return None
 
     def _declare(
-        self, txn_id: TxnId | None, write_id: WriteId, table: Table, places: Sequence[Place]
+        self, txn_id: TxnId | None, write_id: WriteId, table: Table, places: Sequence[RowDirectory]
     ) -> tuple[TxnId, TxnId | None]:
         """Put the overwrite on record; its transaction, and an open one with an earlier write id."""
         names = [place.partition for place in places]
@@ -133,7 +133,7 @@ class Overwrites:
             raise MetaError(f"write id {write_id} of {table.full_name} belongs to no open transaction: it is {state}")
         return TxnId(writer), None if earlier is None else TxnId(earlier)
 
-    def _write(self, table: Table, places: Iterable[Place], txn_id: TxnId, write_id: WriteId) -> None:
+    def _write(self, table: Table, places: Iterable[RowDirectory], txn_id: TxnId, write_id: WriteId) -> None:
         for number, place in enumerate(places, start=1):
             write_empty_base(table, place.location, txn_id, write_id)
             if number % _BASES_PER_HEARTBEAT == 0:
@@ -149,7 +149,7 @@ class Overwrites:
             raise
 
 
-def _take_back(places: Iterable[Place], write_id: WriteId) -> None:
+def _take_back(places: Iterable[RowDirectory], write_id: WriteId) -> None:
     """Remove the bases of a transaction that does not commit, before a reader takes one for more than it is."""
     for place in places:
         take_back_base(place.location, write_id)

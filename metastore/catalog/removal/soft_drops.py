@@ -16,7 +16,7 @@ from hive_acid.ids import TxnId, WriteId
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.models import Table
 from metastore.catalog.removal.drops import texts
-from metastore.catalog.removal.overwrites import Overwrites, Place
+from metastore.catalog.removal.overwrites import Overwrites, RowDirectory
 from metastore.store.database import Database
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import refuse
@@ -32,7 +32,7 @@ class SoftDrops:
         self._overwrites = overwrites
         self._config = config
 
-    def hand_over(self, table: Table, places: Sequence[Place], txn_id: int) -> bool:
+    def hand_over(self, table: Table, places: Sequence[RowDirectory], txn_id: int) -> bool:
         """Empty partitions and hand them over; False, and nothing done, if nobody can be reading them.
 
         `txn_id` is the transaction whose lock the client has for the drop, or 0: that reads nothing. The partitions can
@@ -46,7 +46,7 @@ class SoftDrops:
         self._overwrites.in_own(table, places, _OWNER, partial(_submit_dropped, table, places), insist=True)
         return True
 
-    def hand_over_in_clients(self, table: Table, places: Sequence[Place], write_id: WriteId) -> bool:
+    def hand_over_in_clients(self, table: Table, places: Sequence[RowDirectory], write_id: WriteId) -> bool:
         """As `hand_over`, under the write id of a client that drops softly (Hive's hive.acid.droppartition.usebase).
 
         The Cleaner takes the files when its transaction has committed. Raises MetaError unless that is open.
@@ -58,7 +58,7 @@ class SoftDrops:
 
 
 def _submit_dropped(
-    table: Table, places: Sequence[Place], connection: Connection, txn_id: TxnId, write_id: WriteId
+    table: Table, places: Sequence[RowDirectory], connection: Connection, txn_id: TxnId, write_id: WriteId
 ) -> None:
     names = texts([place.partition for place in places])
     locations = texts([place.location for place in places])

@@ -23,7 +23,7 @@ from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.records import locked
 from metastore.catalog.removal.drops import texts
-from metastore.catalog.removal.overwrites import Overwrites, Place
+from metastore.catalog.removal.overwrites import Overwrites, RowDirectory
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.statistics import upkeep as statistics_upkeep
@@ -100,22 +100,24 @@ class Truncations:
             self._overwrites.in_own(table, places, owner, submit)
         self._note(table, places)
 
-    def _places(self, table: Table, names: Sequence[str] | None) -> list[Place]:
+    def _places(self, table: Table, names: Sequence[str] | None) -> list[RowDirectory]:
         if not table.partition_keys:
             if names:
                 raise NoSuchObjectError(f"{table.full_name} is not partitioned: it has no partition {names[0]}")
-            return [Place(None, table.location or "")] if names is None else []
+            return [RowDirectory(None, table.location or "")] if names is None else []
         query = select(PARTITION.c.name, PARTITION.c.location).where(PARTITION.c.table_id == table.id)
         if names is not None:
             query = query.where(PARTITION.c.name.in_(list(names)))
         with self._db.engine.connect() as connection:
-            found = [Place(row.name, row.location) for row in connection.execute(query.order_by(PARTITION.c.name))]
+            found = [
+                RowDirectory(row.name, row.location) for row in connection.execute(query.order_by(PARTITION.c.name))
+            ]
         missing = set(names or ()) - {place.partition for place in found}
         if missing:
             raise NoSuchObjectError(f"partition {min(missing)} of {table.full_name} does not exist")
         return found
 
-    def _note(self, table: Table, places: Sequence[Place]) -> None:
+    def _note(self, table: Table, places: Sequence[RowDirectory]) -> None:
         """Statistics say so: all counts are 0. They are not called accurate, since a client may yet abort."""
 
         def change(connection: Connection) -> None:
@@ -142,7 +144,7 @@ class Truncations:
 
 
 def _submit_replaced(
-    table: Table, places: Sequence[Place], connection: Connection, txn_id: TxnId, write_id: WriteId
+    table: Table, places: Sequence[RowDirectory], connection: Connection, txn_id: TxnId, write_id: WriteId
 ) -> None:
     """The Cleaner is to look below the new bases when the transaction has committed."""
     names = texts([place.partition for place in places])

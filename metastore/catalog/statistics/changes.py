@@ -40,7 +40,7 @@ from metastore.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _Described:
     """A table as a whole or a partition, whose statistics change."""
 
     id: int
@@ -145,7 +145,7 @@ class _Step:
     writer: Writer | None
     merges: bool
 
-    def store(self, given: Mapping[_Target, Analysis]) -> bool:
+    def store(self, given: Mapping[_Described, Analysis]) -> bool:
         outcomes = self._outcomes(given)
         now_s = int(time.time())
         store_rows(
@@ -174,7 +174,7 @@ class _Step:
         changes.statistics_stored(self.connection, self.table, told, self.engine, write_id)
         return all(outcome.is_merged for outcome in outcomes.values())
 
-    def _outcomes(self, given: Mapping[_Target, Analysis]) -> dict[_Target, _Outcome]:
+    def _outcomes(self, given: Mapping[_Described, Analysis]) -> dict[_Described, _Outcome]:
         ids = [target.id for target in given]
         stored_by: dict[int, int] = {}
         written: set[int] = set()
@@ -227,9 +227,9 @@ def _by_partition(table: Table, analyses: Sequence[Analysis]) -> dict[str | None
     return found
 
 
-def _targets(connection: Connection, table: Table, names: Sequence[str | None]) -> dict[str | None, _Target]:
+def _targets(connection: Connection, table: Table, names: Sequence[str | None]) -> dict[str | None, _Described]:
     """The table (None) and the named partitions. Raises NoSuchObjectError if one does not exist."""
-    found: dict[str | None, _Target] = {}
+    found: dict[str | None, _Described] = {}
     wanted = {name for name in names if name is not None}
     if wanted:
         found.update(_partitions(connection, table, is_named(wanted)))
@@ -238,18 +238,18 @@ def _targets(connection: Connection, table: Table, names: Sequence[str | None]) 
             raise NoSuchObjectError(f"partition {min(missing)} of {table.full_name} does not exist")
     if None in names:
         columns = frozenset(column.name for column in table.columns)
-        found[None] = _Target(WHOLE_TABLE, Accuracy.of(table.parameters), columns)
+        found[None] = _Described(WHOLE_TABLE, Accuracy.of(table.parameters), columns)
     return found
 
 
-def _partitions(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> dict[str, _Target]:
+def _partitions(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> dict[str, _Described]:
     """Partitions by name; their rows stay locked, in one order everywhere."""
     columns = PARTITION.c
     query = select(columns.id, columns.name, columns.columns, columns.parameters[ACCURATE].astext)
     query = query.where(columns.table_id == table.id, *conditions).order_by(columns.id).with_for_update()
     own = frozenset(column.name for column in table.columns)
     return {
-        name: _Target(
+        name: _Described(
             partition_id,
             Accuracy.parse(accurate),
             own if stored is None else own | {column.name for column in columns_of(stored)},
@@ -258,7 +258,7 @@ def _partitions(connection: Connection, table: Table, *conditions: ColumnElement
     }
 
 
-def _check_columns(table: Table, target: _Target, given: Sequence[ColumnStatistics]) -> None:
+def _check_columns(table: Table, target: _Described, given: Sequence[ColumnStatistics]) -> None:
     unknown = sorted({column.column for column in given} - target.columns)
     if unknown:
         raise InvalidObjectError(f"column {unknown[0]} doesn't exist in table {table.full_name}")

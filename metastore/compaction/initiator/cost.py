@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metastore.compaction.place import Place
+from metastore.compaction.file_totals import FileTotals
 from metastore.compaction.states import CompactionType
 
 OPEN_COST = 4 << 20
@@ -45,7 +45,7 @@ class Cost:
     reason: str
 
     @classmethod
-    def of(cls, place: Place, scans: float) -> Cost:
+    def of(cls, place: FileTotals, scans: float) -> Cost:
         """Weigh a table or partition that is supposed to be read so many times before it would be compacted again."""
         minor, major = minor_score(place, scans), major_score(place, scans)
         kind = CompactionType.MAJOR if major >= 1 else CompactionType.MINOR if minor >= 1 else None
@@ -57,7 +57,7 @@ class Cost:
         return cls(kind, max(minor, major), figures)
 
 
-def major_score(place: Place, scans: float) -> float:
+def major_score(place: FileTotals, scans: float) -> float:
     """How often a major compaction pays for itself; 0 without deltas."""
     kept = 0 if place.base_bytes else place.merged_files
     files = place.insert_files + place.delete_files - min(kept, place.insert_files)
@@ -65,7 +65,7 @@ def major_score(place: Place, scans: float) -> float:
     return scans * saved / (JOB_COST + 2 * (place.base_bytes + place.insert_bytes))
 
 
-def minor_score(place: Place, scans: float) -> float:
+def minor_score(place: FileTotals, scans: float) -> float:
     """How often a minor compaction pays for itself; 0 where there is nothing to merge."""
     if not place.can_be_minor:
         return 0.0

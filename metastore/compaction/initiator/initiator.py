@@ -18,10 +18,10 @@ import hive_acid
 from hive_acid.errors import HiveAcidError
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.file_totals import FileTotals, small_deltas
 from metastore.compaction.initiator.policy import COST, Aborts, Judgement, Rules, excluded, judge, pool_of
 from metastore.compaction.listings import listed
 from metastore.compaction.models import Catalogue, CompactionRequest, TableInfo, target_name
-from metastore.compaction.place import Place, small_deltas
 from metastore.compaction.plan import compaction_input
 from metastore.compaction.queue.decisions import Decider, Look
 from metastore.compaction.queue.looks import Candidate, DeltaCount
@@ -240,10 +240,10 @@ class Initiator:
         rules = Rules.of(self._config, table.parameters, readers)
         aborts = Aborts(candidate.aborts, candidate.too_many_aborts, candidate.too_old_abort)
         mergeable, visible = self._states(candidate, location)
-        judgement = judge(Place.of(mergeable), rules, aborts)
+        judgement = judge(FileTotals.of(mergeable), rules, aborts)
         seen = _Seen(judgement, pool_of(table), _counted(candidate, visible, self._config.small_delta_part))
         if judgement.type is None and mergeable is not visible:
-            return self._behind_a_writer(candidate, seen, judge(Place.of(visible), rules))
+            return self._behind_a_writer(candidate, seen, judge(FileTotals.of(visible), rules))
         if judgement.type is not None and candidate.is_blocked:
             return _Seen(_failing(candidate, judgement, self._config), deltas=seen.deltas, is_stuck=True)
         return seen
@@ -307,7 +307,7 @@ def _days(milliseconds: int) -> str:
 
 
 def _counted(candidate: Candidate, state: DirectoryState, small_part: float) -> DeltaCount:
-    place = Place.of(state)
+    place = FileTotals.of(state)
     small = small_deltas(state, small_part)
     return DeltaCount(candidate.db, candidate.table, candidate.partition, place.obsolete_deltas, place.deltas, small)
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.file_totals import FileTotals
 from metastore.compaction.initiator.cost import Cost, head_start_s
 from metastore.compaction.models import TableInfo
-from metastore.compaction.place import Place
 from metastore.compaction.states import CompactionType
 from metastore.settings import SettingError
 
@@ -88,7 +88,7 @@ class Rules:
             raise SettingError(f"a table parameter {_OVERRIDE}* has an unfit value: {error}") from error
 
 
-def judge(place: Place, rules: Rules, aborts: Aborts | None = None) -> Judgement:
+def judge(place: FileTotals, rules: Rules, aborts: Aborts | None = None) -> Judgement:
     """What a table or partition in this state needs.
 
     `aborts` are given where aborted data is left to compactions (transactions.md §4.5, steps 1 and 2).
@@ -147,7 +147,7 @@ def manual_head_start_s(initiator: str) -> int:
     return MANUAL_HEAD_START_S if initiator.endswith("-manual") else 0
 
 
-def _by_thresholds(place: Place, rules: Rules) -> Judgement:
+def _by_thresholds(place: FileTotals, rules: Rules) -> Judgement:
     """Steps 3 to 6 of transactions.md §4.5."""
     part = f"{place.delta_bytes} bytes of deltas are {_percent(place.delta_bytes, place.base_bytes)} of the base's"
     if place.base_bytes and place.delta_bytes > rules.part_of_base * place.base_bytes:
@@ -165,7 +165,7 @@ def _by_thresholds(place: Place, rules: Rules) -> Judgement:
     return Judgement(None, "below_thresholds", below, _ALL_WELL)
 
 
-def _by_cost(place: Place, scans: float) -> Judgement:
+def _by_cost(place: FileTotals, scans: float) -> Judgement:
     cost = Cost.of(place, scans)
     if cost.type is None:
         return Judgement(None, "not_worth_it", cost.reason, _ALL_WELL)
@@ -175,7 +175,7 @@ def _by_cost(place: Place, scans: float) -> Judgement:
 _ALL_WELL = "all is well, and ALTER TABLE ... COMPACT compacts nevertheless"
 
 
-def _deltas(place: Place) -> str:
+def _deltas(place: FileTotals) -> str:
     return "1 delta" if place.deltas == 1 else f"{place.deltas} deltas"
 
 

@@ -41,7 +41,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class OpenWriter:
     """An open transaction that has a write id of a table."""
 
     txn_id: TxnId
@@ -98,10 +98,10 @@ class Looks:
         """(database, table) to the readers it has at a time, on average; takes a sample. Others have none."""
         return {(db, table): readers for db, table, readers in self._db.call("sample_readers", _WEIGHT)}
 
-    def open_writer(self, db: str, table: str) -> Writer | None:
+    def open_writer(self, db: str, table: str) -> OpenWriter | None:
         """Who has the lowest open write id of a table, None if there is none."""
         row = self._db.call_one("open_writer", db, table)
-        return Writer(*row) if row else None
+        return OpenWriter(*row) if row else None
 
     def count_deltas(self, counts: Iterable[DeltaCount]) -> int:
         """Store numbers of deltas, each while it reaches its threshold; how many had changed."""

@@ -13,6 +13,7 @@ from hive_acid.format.names import base_name, delete_delta_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.file_totals import FileTotals, small_deltas
 from metastore.compaction.initiator.cost import Cost, head_start_s, major_score, minor_score
 from metastore.compaction.initiator.policy import (
     MANUAL_HEAD_START_S,
@@ -25,7 +26,6 @@ from metastore.compaction.initiator.policy import (
     pool_of,
 )
 from metastore.compaction.models import TableInfo
-from metastore.compaction.place import Place, small_deltas
 from metastore.compaction.states import CompactionType
 from metastore.settings import SettingError
 
@@ -78,7 +78,7 @@ def test_every_trigger(row: tuple[str, DirectoryState, Mapping[str, str], Aborts
     """transactions.md §9, 59."""
     _, found, own, aborts, kind, code = row
     parameters = {f"compactorthreshold.hive.compactor.{key}.threshold": value for key, value in own.items()}
-    judgement = judge(Place.of(found), Rules.of(HIVE, parameters), aborts)
+    judgement = judge(FileTotals.of(found), Rules.of(HIVE, parameters), aborts)
     assert (judgement.type, judgement.code) == (kind, code)
     assert judgement.reason
 
@@ -94,7 +94,7 @@ def test_defaults_are_the_wikis() -> None:
 
 def test_reasons_have_the_figures() -> None:
     def reason(found: DirectoryState) -> str:
-        return judge(Place.of(found), Rules.of(HIVE, {})).message
+        return judge(FileTotals.of(found), Rules.of(HIVE, {})).message
 
     assert reason(state(4, 10, 10_000)) == (
         "4 deltas, and a compaction is made of more than 10; 40 bytes of deltas are 0.4 % of the base's, and more than "
@@ -107,9 +107,9 @@ def test_reasons_have_the_figures() -> None:
 def test_statements_of_one_write_are_no_minor_compaction() -> None:
     """A minor one would be refused by the worker, again and again."""
     statements = {f"{delta_name(101, 101, number)}/bucket_00000": 1 for number in range(11)}
-    judgement = judge(Place.of(state(base=10_000, more=statements)), Rules.of(HIVE, {}))
+    judgement = judge(FileTotals.of(state(base=10_000, more=statements)), Rules.of(HIVE, {}))
     assert (judgement.type, judgement.code) == (MAJOR, "many_deltas")
-    assert minor_score(Place.of(state(base=10_000, more=statements)), 1e9) == 0
+    assert minor_score(FileTotals.of(state(base=10_000, more=statements)), 1e9) == 0
 
 
 def test_thresholds_of_a_table() -> None:
@@ -180,10 +180,10 @@ def test_small_deltas() -> None:
 # --- costs -------------------------------------------------------------------------------------------
 
 
-def place(**figures: int) -> Place:
+def place(**figures: int) -> FileTotals:
     """Deltas of one file each, one bucket."""
     inserts, deletes = figures.pop("inserts", 0), figures.pop("deletes", 0)
-    return Place(
+    return FileTotals(
         insert_deltas=inserts,
         insert_files=inserts,
         merged_files=min(1, inserts),
@@ -209,7 +209,7 @@ def place(**figures: int) -> Place:
         (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=1000 * GB), 1000, MAJOR),
     ],
 )
-def test_costs(found: Place, scans: int, expected: CompactionType | None) -> None:
+def test_costs(found: FileTotals, scans: int, expected: CompactionType | None) -> None:
     judgement = judge(found, Rules(10, 0.1, scans))
     assert judgement.type is expected
     assert judgement.code == ("worth_it" if expected else "not_worth_it")
@@ -223,10 +223,10 @@ def test_aborts_and_replaced_bases_count_under_every_policy() -> None:
     assert judge(place(base_bytes=1, obsolete_bases=1), rules).type is MAJOR
 
 
-def _random_place(dice: random.Random) -> Place:
+def _random_place(dice: random.Random) -> FileTotals:
     inserts, deletes = dice.choice((0, 1, 2, 10, 300)), dice.choice((0, 1, 2, 10, 300))
     files = inserts * dice.choice((1, 4)), deletes * dice.choice((1, 4))
-    return Place(
+    return FileTotals(
         base_bytes=dice.choice((0, 1, int(10 ** dice.uniform(0, 14)))),
         insert_deltas=inserts,
         insert_bytes=int(inserts * 10 ** dice.uniform(0, 10)),

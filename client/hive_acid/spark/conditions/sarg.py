@@ -56,7 +56,7 @@ def search_options(predicate: Predicate, columns: Collection[str]) -> dict[str, 
     if root is None or len(builder.leaves) > MOST_LEAVES:
         return {}
     names = ",".join(dict.fromkeys(leaf[0] for leaf in builder.leaves))
-    argument = base64.b64encode(_Writer().argument(root, builder.leaves)).decode()
+    argument = base64.b64encode(_KryoWriter().argument(root, builder.leaves)).decode()
     return {ARGUMENT_OPTION: argument, NAMES_OPTION: names}
 
 
@@ -149,7 +149,7 @@ def _widened(value: Bound, *, up: bool) -> Bound | None:
     return None if up and value == date.max else value + timedelta(days=1 if up else -1)
 
 
-class _Writer:
+class _KryoWriter:
     """One stream of Kryo."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ ATTRIBUTE = "_hive_acid"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WriteTarget:
     """What a name means to which rows are written: a table, or one of the metastore that is not there yet."""
 
     table: Table | None
@@ -135,7 +135,7 @@ class EnabledSession(AcidSession):
         written = self._written(name)
         return (written and self._sql.names().qualified(written.parts)) or name
 
-    def target(self, name: str, form: str | None = None, *, must_be: bool = False) -> Target | None:
+    def target(self, name: str, form: str | None = None, *, must_be: bool = False) -> WriteTarget | None:
         """What is written to under a name: a table of the metastore, or one that would be made in it by `form`.
 
         None for what is Spark's. Raises NoSuchObjectError if it `must_be` there.
@@ -146,14 +146,14 @@ class EnabledSession(AcidSession):
         names = self._sql.names()
         table = names.written(written)
         if table is not None:
-            return Target(table, table.full_name, written.parts[-1])
+            return WriteTarget(table, table.full_name, written.parts[-1])
         if names.defined(written) is not None:  # a plain one, which is Spark's
             return None
         if (None if form is None else form.lower()) not in _FORMATS or not names.is_ours(written):
             return None
         if must_be:
             raise NoSuchObjectError(f"the metastore has no table {name}")
-        return Target(None, names.full(written), written.parts[-1])
+        return WriteTarget(None, names.full(written), written.parts[-1])
 
     def database(self, name: str) -> str | None:
         """The metastore's database of that name, None if it has none."""

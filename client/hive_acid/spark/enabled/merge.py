@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.change.merge import MergeBuilder
 from hive_acid.spark.conditions.expressions import Expression
-from hive_acid.spark.enabled.joined import EnabledSession, Target
+from hive_acid.spark.enabled.joined import EnabledSession, WriteTarget
 from hive_acid.spark.values.quoting import quoted
 
 _NO_ALIAS = ("source", "s")
@@ -20,7 +20,7 @@ _NO_ALIAS = ("source", "s")
 class JoinedMerge:
     """As Spark's `MergeIntoWriter`. The table is called by its name, the source by its alias."""
 
-    def __init__(self, acid: EnabledSession, target: Target, frame: DataFrame, condition: Any) -> None:
+    def __init__(self, acid: EnabledSession, target: WriteTarget, frame: DataFrame, condition: Any) -> None:
         assert target.table is not None
         alias = alias_of(frame)
         source = alias or next(name for name in _NO_ALIAS if name != target.called.lower())

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, UnsupportedTableError
-from hive_acid.spark.enabled.joined import EnabledSession, Target
+from hive_acid.spark.enabled.joined import EnabledSession, WriteTarget
 from hive_acid.spark.tables.definition import new_table
 
 _COLUMN = re.compile(r"Column<'(.*)'>")
@@ -73,7 +73,7 @@ class NewTable:
 class Rows:
     """Rows of a frame on their way into one table of the metastore."""
 
-    def __init__(self, acid: EnabledSession, target: Target, frame: DataFrame, new: NewTable) -> None:
+    def __init__(self, acid: EnabledSession, target: WriteTarget, frame: DataFrame, new: NewTable) -> None:
         new.check()
         self._acid = acid
         self._target = target

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.errors import AlreadyExistsError, ColumnError
-from hive_acid.spark.enabled.joined import EnabledSession, Target
+from hive_acid.spark.enabled.joined import EnabledSession, WriteTarget
 from hive_acid.spark.enabled.reader import is_ours
 from hive_acid.spark.enabled.rows import Rows, flat, names_of_columns
 from hive_acid.spark.enabled.told import ToldFormat, ToldOptions
@@ -184,7 +184,7 @@ class JoinedWriterV2(ToldOptions, _WriterV2):
         else:
             rows.replace()
 
-    def _target(self, *, makes: bool) -> Target | None:
+    def _target(self, *, makes: bool) -> WriteTarget | None:
         target = self._hive_acid.target(self._name, self._form)
         return None if target is None or (target.table is None and not makes) else target
 

@@ -168,8 +168,8 @@ class _Reading:
 def _rows(reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | None = None) -> tuple[DataFrame, ReadPlan]:
     state = reading.state
     told_by_path = tuple(found for found in state.partitions if found.is_told_by_path)
-    together = _Place(reading, told_by_path)
-    apart = [_Place(reading, (found,)) for found in state.partitions if not found.is_told_by_path]
+    together = _PartitionGroup(reading, told_by_path)
+    apart = [_PartitionGroup(reading, (found,)) for found in state.partitions if not found.is_told_by_path]
     plans: list[PlacePlan] = []
     parts = [part for place in (together, *apart) for part in place.rows(plans, with_ids=with_ids)]
     skips_groups = restricted(reading.wanted, [column.name for column in state.table.columns]) is not None
@@ -178,7 +178,7 @@ def _rows(reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | Non
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartitionGroup:
     """Partitions that are read together: all those whose paths tell their values, or one that lies elsewhere."""
 
     reading: _Reading

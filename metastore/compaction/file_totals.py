@@ -9,7 +9,7 @@ from hive_acid.format.state import DataDirectory, DirectoryState
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileTotals:
     """Numbers of directories and files, and bytes.
 
     A table without a base counts its files from before it was transactional as one. `merged_files` are the files that
@@ -31,7 +31,7 @@ class Place:
     obsolete_deltas: int = 0
 
     @classmethod
-    def of(cls, state: DirectoryState) -> Place:
+    def of(cls, state: DirectoryState) -> FileTotals:
         """The figures of a directory as a compaction, or a reader, sees it."""
         base_bytes = state.base.size if state.base else sum(file.size for file in state.originals)
         obsolete = [found.kind for name in state.obsolete if (found := parse_directory(name)) is not None]
@@ -62,7 +62,7 @@ class Place:
 
 def small_deltas(state: DirectoryState, part_of_base: float) -> int:
     """How many deltas have less than a part of the base's bytes."""
-    limit = part_of_base * Place.of(state).base_bytes
+    limit = part_of_base * FileTotals.of(state).base_bytes
     return sum(delta.size < limit for delta in state.insert_deltas + state.delete_deltas)
 
 
