@@ -78,7 +78,6 @@ def test_an_export_and_rows_of_a_plain_table_say_what_has_become_of_them(deaf: A
     with pytest.raises(NotCountedError, match="the export is not complete; run it again"):
         deaf.export_table("d.t", str(tmp_path / "out"))
     assert not (tmp_path / "out" / "_export.json").exists()
-    with pytest.raises(NotCountedError, match=r"the rows are in d\.e, which needs no second statement"):
+    with pytest.raises(NotCountedError, match="nothing was changed; run the statement again"):
         hive_acid.spark.session(deaf.spark, deaf.connection, settings=DUMMY).insert("d.e", deaf.spark.sql(ROWS))
-    files = [path for path in location_of(deaf, "d.e").iterdir() if path.name.startswith("part")]
-    assert deaf.spark.read.orc([*map(str, files)]).count() == 7
+    assert [path for path in location_of(deaf, "d.e").rglob("*") if path.is_file()] == []
