@@ -1,10 +1,10 @@
 """Of the tests that take long `make test` plays some, and other ones each day: ``--sample=DAY``.
 
 Long are those with Spark, and those that are marked ``slow`` or ``sampled``. Of the long tests in a folder, variants
-counted, a day has every tenth and at least one. The mark ``sampled`` may say another number of days than 10, for the
-variants of its test alone, or by ``of`` that tests of one word take turns, wherever they stand. A test that
-does the same at many places, such as a kill before each step, takes some by the fixture `sample`, and others when it is
-its turn again. Without the option, as for whoever names a test, all are played.
+counted, a day has every twentieth and at least one. The mark ``sampled`` may say another number of days than 20, for
+the variants of its test alone, or by ``of`` that tests of one word take turns, wherever they stand. A test that does
+the same at many places, such as a kill before each step, takes some by the fixture `sample`, and others when it is its
+turn again. Without the option, as for whoever names a test, all are played.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 MARK, SLOW = "sampled", "slow"
 SPARK = "spark"
 """The fixture of a test with Spark."""
-DAYS = 10
+DAYS = 20
 THING_TURNS = 3
 """Within so many turns of its test each thing has its own."""
 TURN = pytest.StashKey[int]()

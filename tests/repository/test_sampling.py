@@ -8,7 +8,7 @@ from tests.sampling import DAYS, TURN, Sample, is_played, sampled
 
 
 @pytest.mark.parametrize("variants", [1, 2, 3, 4, 7, 39])
-@pytest.mark.parametrize("days", [1, 2, 3, 5, 10])
+@pytest.mark.parametrize("days", [1, 2, 3, 5, 20])
 def test_each_variant_has_its_day_and_each_day_its_variant(variants: int, days: int) -> None:
     for first in (0, 20_000):
         for test in ("tests/a.py::test_a", "tests/b.py::test_b"):
@@ -69,9 +69,9 @@ def test_the_turns_of_a_test_are_counted(size: int) -> None:
         assert of_item == list(range(of_item[0], of_item[0] + len(of_item)))
 
 
-def test_of_a_rooms_long_tests_a_day_has_every_tenth_and_of_the_others_all() -> None:
+def test_of_a_rooms_long_tests_a_day_has_every_twentieth_and_of_the_others_all() -> None:
     with_spark = [
-        Item(f"tests/room/test_{file}.py::test_a[{n}]", "tmp_path", "spark") for file in "abc" for n in range(6)
+        Item(f"tests/room/test_{file}.py::test_a[{n}]", "tmp_path", "spark") for file in "ab" for n in range(19)
     ]
     slow = [Item("tests/room/test_d.py::test_b", slow=True), Item("tests/room/test_d.py::test_c", slow=True)]
     alone = [Item("tests/room/within/test_b.py::test_b", "spark")]
