@@ -21,7 +21,7 @@ def give(location: str, user: str) -> None:
 
 def give_as(locations: tuple[str, ...], home: str, with_all: bool) -> None:
     """Have directories of ours belong to whom `home` belongs to, `with_all` below them. Raises OSError."""
-    owner = hdfs.owner(home)
+    owner = files.owner(home)
     for location in locations:
         below = files.list_tree(location) if with_all else []
         for entry in reversed(below):  # as long as a directory is ours nobody changes what is in it
@@ -31,8 +31,8 @@ def give_as(locations: tuple[str, ...], home: str, with_all: bool) -> None:
 
 def _give(location: str, owner: hdfs.Owner) -> None:
     ours = _own_name(location)
-    if owner.user != ours and hdfs.owner(location).user == ours:
-        hdfs.set_owner(location, owner)
+    if owner.user != ours and files.owner(location).user == ours:
+        files.set_owner(location, owner)
 
 
 def _own_name(location: str) -> str:
@@ -43,7 +43,7 @@ def _own_name(location: str) -> str:
         probe = files.join(files.parent(location), f".owner-{uuid.uuid4().hex}")
         files.make_directory(probe)
         try:
-            name = _own_names[system] = hdfs.owner(probe).user
+            name = _own_names[system] = files.owner(probe).user
         finally:
             files.remove(probe)
     return name

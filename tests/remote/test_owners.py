@@ -11,7 +11,8 @@ import pytest
 
 from hive_acid import connect
 from hive_acid.filesystem import files
-from hive_acid.filesystem.hdfs import Owner, owner, set_owner
+from hive_acid.filesystem.files import owner, set_owner
+from hive_acid.filesystem.hdfs import Owner
 from hive_acid.wire import ttypes
 from metastore.compaction.worker.output import publish_output
 from metastore.filework.owners import OWNERS

@@ -212,6 +212,21 @@ def exists(location: str) -> bool:
 
 
 @_refusals
+def owner(location: str) -> hdfs.Owner:
+    """Whose a file or directory on HDFS is."""
+    filesystem, path = _open(location)
+    found: hdfs.Owner = filesystem.owner(path)
+    return found
+
+
+@_refusals
+def set_owner(location: str, to: hdfs.Owner) -> None:
+    """Give a file or directory on HDFS to somebody, as only a superuser may."""
+    filesystem, path = _open(location)
+    filesystem.set_owner(path, to)
+
+
+@_refusals
 def make_directory(location: str) -> None:
     """Make a directory and all above it; nothing to do where directories do not exist."""
     if rename_is_copy(location):

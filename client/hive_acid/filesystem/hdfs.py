@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,6 +12,7 @@ SCHEMES = frozenset({"hdfs", "viewfs"})
 """With or without mounts."""
 
 _COPY_BYTES = 8 * 1024 * 1024
+_OF_NATIVE = "owners of files on HDFS are known to hdfs-native alone: it needs hive-acid[hdfs]"
 
 
 def opened(location: str) -> tuple[Any, str]:
@@ -41,34 +40,6 @@ class Owner(NamedTuple):
     group: str | None
 
 
-def owner(location: str) -> Owner:
-    """Whose a file or directory is. Raises OSError."""
-    filesystem, path = opened(location)
-    with _refusals():
-        found = filesystem.info(path)
-    return Owner(found["owner"], found["group"])
-
-
-def set_owner(location: str, to: Owner) -> None:
-    """Give a file or directory to somebody, as only a superuser may. Raises OSError."""
-    filesystem, path = opened(location)
-    with _refusals():
-        filesystem.client.set_owner(path, to.user, to.group)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What hdfs-native refuses is an OSError, and what pyarrow's client has not."""
-    try:
-        yield
-    except OSError:
-        raise
-    except RuntimeError as error:
-        raise OSError(str(error)) from error
-    except (AttributeError, KeyError) as error:
-        raise OSError("owners of files on HDFS are known to hdfs-native alone: it needs hive-acid[hdfs]") from error
-
-
 @cache
 def _class(scheme: str) -> Any:
     kind = fsspec.get_filesystem_class(scheme)
@@ -92,3 +63,17 @@ class _Mended:
         """Copy; hdfs-native would do it below the user's home."""
         with self.open(path1, "rb") as given, self.open(path2, "wb") as made:
             shutil.copyfileobj(given, made, _COPY_BYTES)
+
+    def owner(self: Any, path: str) -> Owner:
+        """Whose a file or directory is."""
+        found = self.info(path)
+        if "owner" not in found:
+            raise OSError(_OF_NATIVE)
+        return Owner(found["owner"], found["group"])
+
+    def set_owner(self: Any, path: str, to: Owner) -> None:
+        """Give a file or directory to somebody, as only a superuser may."""
+        client = getattr(self, "client", None)
+        if client is None:
+            raise OSError(_OF_NATIVE)
+        client.set_owner(path, to.user, to.group)

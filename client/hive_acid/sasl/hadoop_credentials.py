@@ -38,8 +38,9 @@ def metastore_token(data: bytes) -> Secret | None:
         found = [*_protocol_buffers(reader)]
     else:
         raise ValueError(f"it is of version {version} of Hadoop's credentials, which is not known here")
-    ours = sorted((token for token in found if token.kind == KIND), key=lambda token: token.service != b"")
-    return ours[0].secret if ours else None
+    ours = (token for token in found if token.kind == KIND)
+    first = min(ours, key=lambda token: token.service != b"", default=None)
+    return None if first is None else first.secret
 
 
 def _own_form(reader: Reader) -> Iterator[_Credential]:
