@@ -243,6 +243,7 @@ def test_who_asks_for_a_transaction_is_who_has_come_in_whatever_it_says(cast: Ca
     bob.abort(opened)
 
 
+@pytest.mark.slow
 def test_lists_show_what_one_may_see(root: Caller, cast: Callable[..., Caller], home: str) -> None:
     ann, bob = cast("ann"), cast("bob")
     for number in range(700):  # more than is held at once

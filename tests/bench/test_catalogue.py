@@ -12,7 +12,7 @@ import pytest
 from tests.bench.catalogue import SETTINGS, Bench
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(of="stories of minutes")
 def test_every_trial(metastore: Callable[..., str], db_url: str) -> None:
     uri = metastore(**SETTINGS)
     with contextlib.closing(psycopg2.connect(db_url, options="-c search_path=hive_acid")) as database:

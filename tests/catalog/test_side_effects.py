@@ -120,6 +120,7 @@ def test_drop_that_leaves_the_files_keeps_the_write_ids(rpc: Rpc, world: AcidWor
     assert left["compaction"] == 0
 
 
+@pytest.mark.sampled(of="walks of the service")
 def test_drop_of_a_partition_forgets_what_was_written_there(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     rpc.drop_partition("default", "p", ["1"], True)
     left = of_partition(world, "k=1")

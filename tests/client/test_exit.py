@@ -87,6 +87,7 @@ def test_a_program_ends_its_transactions_with_itself(connection: Connection, tmp
     assert said.strip().splitlines()[-1:] == ([expected] if expected else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", ["stopped", "silent"])
 def test_a_program_ends_soon_where_the_metastore_is_away(connection: Connection, tmp_path: object, away: str) -> None:
     with meddler(connection.uri) as proxy:

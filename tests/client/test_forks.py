@@ -102,6 +102,7 @@ def test_workers_of_every_kind(uri: str, connection: Connection, kind: str, meth
         processes.inherited.clear()
 
 
+@pytest.mark.slow
 def test_a_child_keeps_its_own_transactions_alive(connection: Connection) -> None:
     """It has no thread of the parent's; without one of its own they would be timed out."""
     connection.begin(TransactionKind.READ).commit()
@@ -115,6 +116,7 @@ def test_a_child_keeps_its_own_transactions_alive(connection: Connection) -> Non
     assert status_of(bounded(work)) == 0
 
 
+@pytest.mark.slow
 def test_the_parents_transactions_are_refused_in_a_child_and_go_on(connection: Connection) -> None:
     undone: list[int] = []
     writer, reader = connection.begin(), connection.begin(TransactionKind.READ)

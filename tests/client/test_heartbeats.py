@@ -97,6 +97,7 @@ def test_one_that_is_gone_indeed_is_told(connection: Connection, caplog: pytest.
     assert transaction.is_given_up
 
 
+@pytest.mark.slow
 def test_threads_that_begin_and_end_all_the_time(connection: Connection, caplog: pytest.LogCaptureFixture) -> None:
     """Two seconds of time-out, heartbeats at any moment: none is lost that is held, nothing is said of others."""
     stop = threading.Event()

@@ -71,6 +71,7 @@ def walked(client: Any, hive: JavaHive, name: str) -> None:
     client.dropDatabase(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_hives_client_over_tls(
     generation: int, hive_of: Callable[[int], JavaHive], encrypted: Served, trust: dict[str, str]
@@ -116,6 +117,7 @@ def test_hives_client_over_http(
         client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.maven
 def test_hives_client_with_a_token(
     postgres_url: str,

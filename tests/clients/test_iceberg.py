@@ -98,6 +98,7 @@ def test_a_held_lock_keeps_writers_waiting(catalog: HiveCatalog, server: Served)
     assert values(catalog) == [("ann", 2)]
 
 
+@pytest.mark.slow
 def test_concurrent_commits_lose_nothing(catalog: HiveCatalog, proxy: CheckingProxy, warehouse: Path) -> None:
     catalog.create_table(TABLE, schema=SCHEMA)
     command = [sys.executable, "-m", "tests.clients.iceberg", proxy.uri, f"file://{warehouse}"]

@@ -11,7 +11,7 @@ from tests.data_walk.story import Stage
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.sampled(of="stories of minutes")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_walk(spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, seed: int) -> None:
     assert Stage(spark, postgres_url, template, tmp_path).run(seed, 14)

@@ -32,6 +32,7 @@ def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFa
         os.chdir(before)
 
 
+@pytest.mark.sampled(of="walks of the service")
 def test_no_answer_is_without_a_sentence(server: Served, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with ThreadPoolExecutor(2) as pool:

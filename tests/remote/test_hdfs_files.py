@@ -15,6 +15,7 @@ def root(hdfs: str, request: pytest.FixtureRequest) -> Any:
     return f"{hdfs}/{request.node.name}"
 
 
+@pytest.mark.sampled(of="stores beside the disk")
 def test_a_listing_has_files_and_directories(root: str) -> None:
     before = time.time() * 1000
     files.write(files.join(root, "t", "delta_1", "bucket_00000"), b"abc")

@@ -17,6 +17,7 @@ from tests.catalog.conftest import table
 from tests.waiting import until
 
 
+@pytest.mark.sampled(of="walks of the service")
 def test_a_removal_that_fails_is_seen_and_retried_and_given_up(
     metastore: Callable[..., str],
     db: Database,

@@ -44,6 +44,7 @@ def put_back(db: Database, hours: int) -> None:
             connection.exec_driver_sql(f'UPDATE "{schema}"."{name}" SET {moved}')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_the_next_server_goes_on(db_url: str, db: Database, tmp_path: Path, is_killed: bool) -> None:
     warehouse = tmp_path / "warehouse"

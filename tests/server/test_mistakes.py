@@ -72,6 +72,7 @@ def commands() -> Iterator[tuple[str, argparse.Action]]:
                 yield name, action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted({name for name, _ in commands()}))
 def test_every_option_with_every_bad_value(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, db_url: str, monkeypatch: pytest.MonkeyPatch
@@ -260,6 +261,7 @@ def test_doctor_swallows_nothing(capsys: pytest.CaptureFixture[str], db_url: str
     assert "/[red]file/w" in words
 
 
+@pytest.mark.slow
 def test_the_password_may_be_elsewhere(
     capsys: pytest.CaptureFixture[str], db_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

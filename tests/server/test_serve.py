@@ -82,6 +82,7 @@ def refused(*arguments: Any) -> str:
     return last
 
 
+@pytest.mark.slow
 def test_embedded_data_is_kept_across_a_stop_and_a_kill(serve: Callable[..., Serve], data_dir: Path) -> None:
     first = serve("--data-dir", data_dir)
     assert first.line.startswith("listening on thrift://127.0.0.1:")
@@ -201,6 +202,7 @@ def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
     assert (200, 503) in statuses
 
 
+@pytest.mark.slow
 def test_a_postgres_that_hangs_does_not_keep_the_server_from_its_end(
     serve: Callable[..., Serve], data_dir: Path
 ) -> None:
@@ -254,6 +256,7 @@ def test_a_database_newer_than_the_code_is_refused(tmp_path: Path, db_url: str) 
     assert "newer" in refused("--port", 0, "--database-url", db_url, "--warehouse", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_misspelt_setting_is_refused_with_a_hint(tmp_path: Path) -> None:
     assert "did you mean hive.txn.timeout" in refused("--set", "hive.txn.timout=3s", "--warehouse", tmp_path)
     assert "hive.txn.timeout" in refused("--set", "hive.txn.timeout=soon", "--warehouse", tmp_path)
@@ -281,6 +284,7 @@ def test_a_clusters_own_configuration_is_taken(
     assert "properties passed over" in words
 
 
+@pytest.mark.slow
 def test_a_configuration_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("hive.txn.timeout = ")
     assert "broken.toml is not TOML" in refused("--config", tmp_path / "broken.toml", "--warehouse", tmp_path)

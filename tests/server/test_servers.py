@@ -46,6 +46,7 @@ def servers(db_url: str, tmp_path: Path) -> Iterator[list[Server]]:
             server.end(signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
 def test_a_leader_that_is_gone_is_followed(servers: list[Server], db: Database, number: signal.Signals) -> None:
     until(lambda: holder(db) is not None)

@@ -57,6 +57,7 @@ def served(
     return running.returncode, words
 
 
+@pytest.mark.slow
 def test_the_variables_of_another_postgres(tmp_path: Path) -> None:
     status, words = served("--data-dir", tmp_path / "d", environment=ANOTHER_POSTGRES)
     assert status == 0, words

@@ -154,6 +154,7 @@ def test_a_server_that_ends_is_started_again_at_the_same_address(home: Path) -> 
             assert query(url, "SELECT * FROM kept") == [(1,)]
 
 
+@pytest.mark.slow
 def test_whichever_of_its_processes_ends_it_answers_again(home: Path) -> None:
     """One that read for others, killed during a recovery, was not started again: every connection hung for ever."""
     chance = random.Random(31)
@@ -210,6 +211,7 @@ def children_of(parent: int) -> dict[int, str]:
     return found
 
 
+@pytest.mark.slow
 def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path) -> None:
     """Some deaths of its processes during a recovery leave one that recovers for ever."""
     with EmbeddedPostgres(home, NO_FSYNC, supervision=Supervision(look_s=1.0, hung_s=2.0)) as url:
@@ -375,6 +377,7 @@ def test_refused_start_says_why(home: Path) -> None:
         assert query(url, "SELECT 1") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_stop_in_the_middle_of_a_crash_recovery_ends(tmp_path: Path) -> None:
     server = EmbeddedPostgres(tmp_path / "data", NO_FSYNC)
     connection = psycopg2.connect(server.start())

@@ -126,6 +126,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explained]:
         yield Explained(stack.enter_context(server.caller()), place / "postgres.log")
 
 
+@pytest.mark.slow
 def test_transactions(explained: Explained) -> None:
     ann = explained.ann
     opened: list[int] = []

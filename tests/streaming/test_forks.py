@@ -115,6 +115,7 @@ def test_a_child_that_leaves_the_parents_blocks(simple: House) -> None:
     assert simple.rows() == [(1, "a"), (2, "b")]
 
 
+@pytest.mark.slow
 def test_a_stream_of_the_childs_own_outlives_the_time_out(metastore: Callable[..., str]) -> None:
     uri = metastore(**{"hive.txn.timeout": "2s", "metastore.acid.housekeeper.interval": "200ms"})
     with connect(uri) as connection:

@@ -35,7 +35,7 @@ def killed_when(db: Any, command: Sequence[str], rows: str, enough: int) -> bool
         process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(of="stories of minutes")
 def test_killed_at_any_point_it_goes_on(old: Served, new: Served) -> None:
     with old.caller() as caller:
         caller.call("create_table", table("sales", "many", ["n"]))

@@ -36,6 +36,7 @@ def fresh(postgres_url: str, template: str, tmp_path: Path) -> Fresh:
     return serve
 
 
+@pytest.mark.sampled(of="walks of the service")
 def test_one_after_the_other(fresh: Fresh) -> None:
     seen = run(Plan(1, STEPS), fresh) | run(Plan(2, STEPS), fresh)
     assert seen >= NOTEWORTHY, NOTEWORTHY - seen

@@ -182,6 +182,7 @@ def test_replies_say_which_catalog(metastore: Callable[..., str], tmp_path: Path
         assert not (tmp_path / "spark/d.db").exists()
 
 
+@pytest.mark.slow
 def test_transactions_tell_the_catalogs_apart(metastore: Callable[..., str], tmp_path: Path) -> None:
     """Write ids and locks of a table are not those of its namesake; a drop forgets only its own."""
     with Caller(metastore()) as ann:

@@ -93,6 +93,7 @@ def ann(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFacto
         yield caller
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(catalog=st.sampled_from([*CATALOGS, "none"]), databases=PATTERN, tables=PATTERN, in_string=st.booleans())
 @example(catalog="hive", databases="@spark#*", tables="*", in_string=True)

@@ -253,6 +253,7 @@ def test_a_dry_run_says_what_a_create_stores(rpc: Rpc, warehouse: Path) -> None:
         rpc.translate_table_dryrun(ttypes.CreateTableRequest(table=bad))
 
 
+@pytest.mark.slow
 def test_long_lists_are_streamed(metastore: Callable[..., str]) -> None:
     """More tables than a short list has, through every call; ACID tables are left out of one of them."""
     with Caller(metastore(**{"metastore.filesystem.directories": "false"})) as ann:

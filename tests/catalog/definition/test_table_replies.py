@@ -77,6 +77,7 @@ def _got(rpc: Rpc, name: str, capabilities: tuple[str, ...] | None) -> Any:
     return rpc.get_table_req(request).table
 
 
+@pytest.mark.slow
 def test_what_is_got_is_what_would_be_made_anew(rpc: Rpc) -> None:
     rng = random.Random(SEED)
     compared = 0

@@ -148,6 +148,7 @@ def test_spark_that_is_lost_is_replaced(executor: WarmSparkExecutor) -> None:
     assert executor.run(job(), NEVER).rows != first
 
 
+@pytest.mark.slow
 def test_process_that_does_not_cancel_is_ended(executor: WarmSparkExecutor, tmp_path: Path) -> None:
     cancelled = threading.Event()
     threading.Timer(0.5, cancelled.set).start()

@@ -105,6 +105,7 @@ def asked(server: Running, user: str, password: str, scheme: str = "thrift") -> 
         return str(connection.call("getVersion"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["thrift", "http"])
 def test_a_password_is_right_if_it_binds(ldap: Ldap, served: Callable[..., Running], scheme: str) -> None:
     transport = ["metastore.server.thrift.transport.mode=http"] if scheme == "http" else []

@@ -290,6 +290,7 @@ def password_settings(file: Path) -> list[str]:
     return ["metastore.authentication=password", f"metastore.authentication.password.file={file}"]
 
 
+@pytest.mark.slow
 def test_passwords_by_basic(served: Any, users: Path, log: Log) -> None:
     server = served(*password_settings(users), tls=False)
     for user, password in (("ann", "geheim"), ("bölle", "pä ss:wort")):
@@ -352,6 +353,7 @@ def test_tokens(served: Any, issuer: Issuer, tmp_path: Path, authority: Authorit
             assert connection.call("getVersion") == "bob bob 127.0.0.1", "the file is read for each request"
 
 
+@pytest.mark.slow
 def test_tokens_that_are_not_accepted(served: Any, issuer: Issuer, tmp_path: Path, log: Log) -> None:
     server = served(*jwt_settings(issuer), tls=False)
     other = Issuer(tmp_path / "other.json")

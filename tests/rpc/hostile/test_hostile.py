@@ -110,6 +110,7 @@ def test_a_long_list_is_read_beside_slow_readers(daemon: Daemon) -> None:
             assert time.monotonic() - began_at < 10
 
 
+@pytest.mark.slow
 def test_an_honest_large_request_is_served_and_holds_nobody_up(daemon: Daemon) -> None:
     message = attacks.partitions(10_000, COLUMNS, first=10_000)
     answers: list[bytes] = []

@@ -16,7 +16,7 @@ from tests.caller import Caller
 from tests.rpc.statistics.story import Story
 from tests.served import Served
 
-pytestmark = pytest.mark.sampled
+pytestmark = pytest.mark.sampled(of="walks of the service")
 
 SEEDS, STEPS = 5, 70
 PARTITIONS = ("p=x", "p=y")
