@@ -2653,6 +2653,26 @@ struct HiveAcidReplaceTableRequest {
   3: required Table table
 }
 
+// Commits a transaction whose owner has found that other transactions have changed other rows than it has.
+struct HiveAcidCommitRowsRequest {
+  1: required i64 txnid
+  2: required list<i64> checkedTxnIds
+}
+
+// A change of the same table, or partition, by a transaction that was not checked.
+struct HiveAcidOtherChange {
+  1: required string dbname
+  2: required string tablename
+  3: optional string partname
+  4: required i64 txnid
+  5: optional i64 writeid
+}
+
+// Nobody else's changes: it is committed. Else it is open still, and may be committed when these are checked, too.
+struct HiveAcidCommitRowsResponse {
+  1: required list<HiveAcidOtherChange> unchecked
+}
+
 // --- the service ---
 
 service ThriftHiveMetastore {
@@ -2905,6 +2925,7 @@ service ThriftHiveMetastore {
   void heartbeat(1: HeartbeatRequest ids) throws (1: NoSuchLockException o1, 2: NoSuchTxnException o2, 3: TxnAbortedException o3)
   bool heartbeat_lock_materialization_rebuild(1: string dbName, 2: string tableName, 3: i64 txnId)
   HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns)
+  HiveAcidCommitRowsResponse hive_acid_commit_rows(1: HiveAcidCommitRowsRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: MetaException o3)
   HiveAcidPressureResponse hive_acid_pressure(1: HiveAcidPressureRequest rqst) throws (1: MetaException o1)
   HiveAcidOrphansResponse hive_acid_orphans(1: HiveAcidOrphansRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   HiveAcidRemovalsResponse hive_acid_removals(1: HiveAcidRemovalsRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)

@@ -204,6 +204,8 @@ INSERT|UPDATE|DELETE|ALTER on numbered rqst.keyValue.tableId when rqst.keyValue
 own txn rqst.txnid
 alter table rqst.table.dbName rqst.table.tableName rqst.table.catName rqst.table
     hive_acid_replace_table
+own txn rqst.txnid
+    hive_acid_commit_rows
 own txn ids.txnid when ids.txnid
 own lock ids.lockid when ids.lockid
     heartbeat

@@ -45,6 +45,19 @@ class OpenTxns:
     min_open: TxnId | None
 
 
+class OtherChange(NamedTuple):
+    """What a transaction has changed that another one has changed, too; a whole table without a partition.
+
+    `write_id` is None where it is on record no more.
+    """
+
+    db: str
+    table: str
+    partition: str | None
+    txn_id: TxnId
+    write_id: WriteId | None
+
+
 @dataclass(frozen=True, slots=True)
 class TxnInfo:
     """An open or aborted transaction; times are epoch milliseconds."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hive_acid.errors import MetaError, NoSuchTxnError
+from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.database import Database
@@ -16,10 +16,19 @@ from metastore.txn.calls import Commit, CommitCall, LocksFreed, OpenCall, Openin
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
 from metastore.txn.keeping import Keeping
-from metastore.txn.models import UNDECLARED, AbortedTxns, HeartbeatRange, Intent, OpenTxns, TxnInfo, TxnOwner
+from metastore.txn.models import (
+    UNDECLARED,
+    AbortedTxns,
+    HeartbeatRange,
+    Intent,
+    OpenTxns,
+    OtherChange,
+    TxnInfo,
+    TxnOwner,
+)
 from metastore.txn.names import stored_name, stored_partition
 from metastore.txn.rebalances import Rebalances
-from metastore.txn.states import ABORT_REASONS, NO_REASON, Operation, TxnState, TxnType
+from metastore.txn.states import ABORT_REASONS, CONFLICT_REASON, NO_REASON, Operation, TxnState, TxnType
 
 READ_ONLY = frozenset({TxnType.READ_ONLY})
 MAX_USES = 10_000
@@ -175,6 +184,22 @@ class TxnService:
     def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
         """See `commit_soon`."""
         self._db.wait(self.commit_soon(txn_id, skip_conflict_check))
+
+    def commit_rows(self, txn_id: TxnId, checked: Collection[TxnId]) -> list[OtherChange]:
+        """Commit as `commit_soon` a transaction whose owner knows that those `checked` have changed other rows.
+
+        If others have changed the same data, too, nothing is done, and what they have changed is returned: the
+        transaction is still open. What no owner can know is a conflict, such as that a rebalance has renamed all rows.
+        """
+        rows = self._db.call("commit_rows", txn_id, list(checked), CONFLICT_REASON)
+        if unchecked := [row for row in rows if row[1] == "unchecked"]:
+            return [OtherChange(row[3], row[4], row[5], row[8], row[11]) for row in unchecked]
+        (answer,) = self._commit.answers([Commit(txn_id, skips_check=False)], [row[:11] for row in rows])
+        if isinstance(answer, MetastoreError):
+            raise answer
+        self.heartbeats.ended((txn_id,))
+        self.keeping.ended(txn_id)
+        return []
 
     def add_dynamic_partitions(
         self,

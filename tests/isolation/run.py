@@ -227,7 +227,15 @@ class _Run:
         chance = random.Random(f"{self._config.seed}/{name}")
         host, port = chance.choice(self._cluster.addresses(by_proxy))
         settler = Caller(self._cluster.addresses(by_proxy=False), chance, self._config.patience_s)
-        session = LibrarySession(name, f"thrift://{host}:{port}", settler, self._deltas, self._keyspace, self._clock)
+        session = LibrarySession(
+            name,
+            f"thrift://{host}:{port}",
+            settler,
+            self._deltas,
+            self._keyspace,
+            self._clock,
+            looks=not self._config.habits.get("looks_at_no_rows"),
+        )
         self._sessions.append(session)
         return session
 

@@ -149,7 +149,7 @@ def test_the_lock_follows_what_is_found_behind_it(world: World) -> None:
     recreate(world, world.create(name="pattern"))
     first, second = world.connection.begin(), world.connection.begin()
     for transaction in (first, second):
-        begun = world.begin(transaction, intent=Intent(Operation.UPDATE))
+        begun = world.begin(transaction, intent=Intent(Operation.UPDATE, inserts_what_lacks=True))
         assert not begun.table.partition_keys
         begun.publish(*staged(begun, ()))
     first.commit()

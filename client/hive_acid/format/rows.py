@@ -16,6 +16,11 @@ from hive_acid.format.snapshot import ValidWriteIdList
 INSERT = 0
 DELETE = 2
 
+ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+"""The columns of an event before its row."""
+KEY = ID_COLUMNS[1:4]
+"""The columns that identify a row within its partition, in the order by which files are sorted."""
+
 _CODEC_V1 = 1 << 29
 
 

@@ -91,6 +91,8 @@ class TransactionLife:
         self._undo: list[Callable[[], None]] = []
         self._parameter: Any = None
         self._replacement: Any = None
+        self._why_conflict: str | None = None
+        """Why it was not told apart from those that have changed the same data."""
         self._afterwards: list[Callable[[], None]] = []
         self._rolling_back: list[Callable[[], None]] = []
         self._after_abort: list[Callable[[], None]] = []
@@ -220,8 +222,9 @@ class TransactionLife:
             self._run_undo()
             self._follow(self._after_abort)
             if "write conflict" in str(error):
+                why = f" ({self._why_conflict})" if self._why_conflict else ""
                 raise WriteConflictError(
-                    f"{error}. Nothing was written; run the statement again on fresh data."
+                    f"{error}{why}. Nothing was written; run the statement again on fresh data."
                 ) from None
             raise TransactionExpiredError(f"transaction {self.id} was aborted before its commit: {error}") from None
         except NoSuchTxnError as error:

@@ -27,6 +27,7 @@ from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
+from hive_acid.transactions.changed_rows import Since
 from hive_acid.transactions.locks import alone_with_rows, holder_of, holders_of, users_of
 from hive_acid.transactions.reads import valid_write_ids
 from hive_acid.transactions.states import Isolation, TransactionState
@@ -40,6 +41,8 @@ _FIRST_WORD_S = 1.0
 _LOOKS_FOR_OWN_EVERY_S = 1.0
 """So often who waits for a lock looks whether a block of its own thread is in the way."""
 _LONGEST_PAUSE_S = 0.5
+_MOST_CHECKS = 20
+"""So often a commit looks whether others have changed other rows, before it is a conflict."""
 _CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
 AGENT_INFO = "hive-acid"
 """How the name begins by which the metastore knows us, where the user has given no name; then comes the program."""
@@ -181,8 +184,58 @@ class Transaction(WritingTransaction):
             return
         if self.isolation is Isolation.READ_COMMITTED:
             return
-        if other := self._in_conflict():
-            raise WriteConflictError(f"{self._conflict_told(other)}. Run it again on fresh data")
+        if (other := self._in_conflict()) and (why := self._why_not_apart(())):
+            raise WriteConflictError(f"{self._conflict_told(other)} ({why}). Run it again on fresh data")
+
+    def _call_commit(self) -> None:
+        """Commit; where others have changed the same partitions, but other rows, these are told with it."""
+        checked: list[int] = []
+        for _ in range(_MOST_CHECKS if self._commits_by_rows else 0):
+            try:
+                request = ttypes.HiveAcidCommitRowsRequest(txnid=self.id, checkedTxnIds=checked)
+                others = self._connection.call("hive_acid_commit_rows", request).unchecked
+            except UnknownMethodError:  # another metastore
+                break
+            if not others:
+                return
+            self._why_conflict = self._why_not_apart(others)
+            if self._why_conflict:
+                break
+            checked += [of.txnid for of in others]
+        super()._call_commit()
+
+    @property
+    def _commits_by_rows(self) -> bool:
+        """Whether its commit may go by the rows that it has changed, and not by their partitions."""
+        has_company = self._parameter is not None or self._replacement is not None
+        return bool(self.changed.tables) and self.isolation is Isolation.SNAPSHOT and not has_company
+
+    def _why_not_apart(self, others: Sequence[Any]) -> str | None:
+        """Why it cannot be told that what has changed since the snapshot are other rows, by the metastore's `others`.
+
+        None if they are.
+        """
+        if not self._commits_by_rows:
+            return "what it does depends on all rows of the partition"
+        of_tables: dict[str, list[Any]] = {table: [] for table in self.changed.tables}
+        for other in others:
+            name = table_name(other.dbname, other.tablename)
+            if name not in of_tables:
+                return f"{name} was changed"
+            of_tables[name].append(other)
+        now = self._committed_by_now()
+        try:
+            for name, of in of_tables.items():
+                database, _, table = name.rpartition(".")
+                own = self.written_as(database, table)
+                if own is None:  # it has found nothing to change
+                    continue
+                since = Since(own, self.write_ids(database, table), self._seen_by(now, name))
+                if why := self.changed.why_not_apart(name, since, of):
+                    return why
+        except OSError as error:
+            return f"files cannot be read: {error}"
+        return None
 
     def _conflict_told(self, other: int) -> str:
         """What the metastore says of a conflict with a transaction; no more than that if it is not ours."""

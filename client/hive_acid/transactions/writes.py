@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hive_acid.errors import NoSuchTxnError, TransactionClosedError, TxnAbortedError, UnsupportedTableError
 from hive_acid.ids import WriteId
+from hive_acid.transactions.changed_rows import ChangedRows
 from hive_acid.transactions.life import Opening, Owner
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.reads import ReadingTransaction
@@ -22,6 +23,8 @@ class WritingTransaction(ReadingTransaction):
         """The files that have become a table's, and go from their old place with the commit."""
         self.changes_rows = False
         """Whether it has locked rows to change or replace them, so that its commit may find a conflict."""
+        self.changed = ChangedRows()
+        """Which rows these are."""
         self._held: set[tuple[str, str | None]] = set()
         """The tables and partitions whose rows nobody else changes until its end."""
         self._statements = 0

@@ -45,6 +45,7 @@ from hive_acid.ids import WriteId
 from hive_acid.transactions.locks import Operation, overwrite_component, plain_component, write_component
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.wire import table_name
 from hive_acid.write import loose_files
 from hive_acid.write.aside import Aside
 from hive_acid.write.left_rows import refuse_left_rows
@@ -174,6 +175,10 @@ class TableWrite:
             # Its write id is fixed now, and hides what came before, such as rows with a column that was added since the
             # look above. So it goes by what a look behind it says.
             table = definitions.now(meant, transaction)
+        if intent.overwrites or intent.inserts_what_lacks:
+            transaction.changed.begin_more()
+        elif intent.operation is not Operation.INSERT:
+            transaction.changed.begin(table_name(table.database, table.name), is_partitioned=bool(table.partition_keys))
         if table.is_transactional and component.isDynamicPartitionWrite:
             transaction.on_roll_back(
                 partial(transaction.add_dynamic_partitions, table.database, table.name, (), intent.operation)
@@ -292,6 +297,10 @@ class TableWrite:
             self.table.database, self.table.name, set(names.values()), overwrite=self.intent.overwrites
         )
         self._prove(published)
+        name = table_name(self.table.database, self.table.name)
+        for one in published:
+            if one.files.kind == DELETE:
+                self.transaction.changed.put(name, one.partition, self._places[one.partition])
         self.put_aside(one.directory for one in published if one.partition in again)
         placed = {id(one.files): one.directory for one in published}
         try:

@@ -4,7 +4,8 @@
 -- `after`; returns how many these were, how many of them went, and from where to go on.
 --
 -- Last is here what has the largest database transaction. Those that were under way at once may have committed in another
--- order: a row stays as long as some open transaction has its snapshot from just then.
+-- order: a row stays as long as some open transaction has its snapshot from just then. A rebalance stays in any case:
+-- who can prove that changes of others are of other rows cannot where all rows have other ids.
 CREATE OR REPLACE FUNCTION merge_write_set(settled xid8, after xid8, at_most integer)
 RETURNS TABLE (examined bigint, merged bigint, last_xid xid8)
 LANGUAGE plpgsql SET enable_seqscan = off AS $$
@@ -19,7 +20,7 @@ BEGIN
       FROM txn t WHERE t.state = 'o' AND t.type <> 2;
     RETURN QUERY
         WITH chunk AS MATERIALIZED (
-            SELECT s.ctid AS place, s.db, s.tbl, s.partition, s.txn_id, s.committed_xid,
+            SELECT s.ctid AS place, s.db, s.tbl, s.partition, s.txn_id, s.committed_xid, s.operation,
                    -- Snapshots that begin below it and do not end below it.
                    width_bucket(s.committed_xid, xmins) > width_bucket(s.committed_xid, xmaxs) AS is_in_doubt
               FROM write_set s
@@ -34,7 +35,7 @@ BEGIN
                         WHERE (o.db, o.tbl, o.partition, o.committed_xid)
                               > (c.db, c.tbl, c.partition, c.committed_xid)
                         ORDER BY o.db, o.tbl, o.partition, o.committed_xid LIMIT 1) AS next
-                 WHERE NOT c.is_in_doubt AND next.db = c.db AND next.tbl = c.tbl AND next.partition = c.partition
+                 WHERE NOT c.is_in_doubt AND c.operation <> 'r' AND next.db = c.db AND next.tbl = c.tbl AND next.partition = c.partition
                    -- Clients ask for the largest transaction that they collide with.
                    AND next.txn_id > c.txn_id))
             RETURNING 1

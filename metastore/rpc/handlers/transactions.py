@@ -151,6 +151,17 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
         else:
             await txns.commit_soon(request.txnid, skip_conflict_check=bool(request.exclWriteEnabled))
 
+    def hive_acid_commit_rows(call: Call, request: Any) -> Any:
+        others = txns.commit_rows(TxnId(request.txnid), [TxnId(of) for of in request.checkedTxnIds])
+        return ttypes.HiveAcidCommitRowsResponse(
+            unchecked=[
+                ttypes.HiveAcidOtherChange(
+                    dbname=of.db, tablename=of.table, partname=of.partition, txnid=of.txn_id, writeid=of.write_id
+                )
+                for of in others
+            ]
+        )
+
     async def allocate_table_write_ids(call: Call, request: Any) -> Any:
         if is_replayed_allocation(request):
             return await call.run(special.allocate_table_write_ids, request)
@@ -199,7 +210,7 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
 
     served = (
         *(open_txns, get_open_txns, get_open_txns_req, get_open_txns_info, heartbeat, heartbeat_txn_range),
-        *(abort_txn, abort_txns, commit_txn, allocate_table_write_ids, get_valid_write_ids),
+        *(abort_txn, abort_txns, commit_txn, hive_acid_commit_rows, allocate_table_write_ids, get_valid_write_ids),
         *(get_max_allocated_table_write_id, seed_write_id, add_dynamic_partitions, get_latest_txnid_in_conflict),
     )
     return {handler.__name__: handler for handler in served}

@@ -15,10 +15,10 @@ BEGIN
         WITH moved AS (
             DELETE FROM txn_component c USING txn t
              WHERE t.txn_id = ANY (txn_ids) AND t.type = 6 AND c.txn_id = t.txn_id AND c.operation IN ('u', 'd')
-            RETURNING c.db, c.tbl, c.partition, c.operation, c.txn_id
+            RETURNING c.db, c.tbl, c.partition, c.txn_id
         )
         INSERT INTO write_set (db, tbl, partition, operation, txn_id, commit_id, committed_xid)
-        SELECT m.db, m.tbl, coalesce(m.partition, ''), m.operation, m.txn_id, horizon, pg_current_xact_id() FROM moved m;
+        SELECT m.db, m.tbl, coalesce(m.partition, ''), 'r', m.txn_id, horizon, pg_current_xact_id() FROM moved m;
     END IF;
     DELETE FROM materialization_rebuild_lock l WHERE l.txn_id = ANY (txn_ids);
     DELETE FROM repl_txn_map m WHERE m.txn_id = ANY (txn_ids);

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from hive_acid import connect
 from hive_acid.connection import Connection
@@ -16,6 +17,7 @@ from hive_acid.errors import (
     TransactionExpiredError,
     WriteConflictError,
 )
+from hive_acid.transactions.changed_rows import ChangedRows, Since
 from hive_acid.transactions.locks import Operation, read_component, write_component
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction as LibraryTransaction
@@ -24,12 +26,30 @@ from tests.isolation.clients.attempt import Attempt
 from tests.isolation.clients.caller import Caller
 from tests.isolation.clients.plans import LINGERING_ROUND_S, Plan
 from tests.isolation.judging.deltas import DATABASE, Deltas, Keyspace
-from tests.isolation.judging.history import Outcome, Transaction
+from tests.isolation.judging.history import Key, Outcome, Transaction
 
 LOCK_TIMEOUT_MS = 4_000
 CONNECT_PAUSE_S = 0.2
 MOST_CONNECTS = 300
 NO_ANSWER = (MetastoreUnreachableError, MetastoreError, MetastoreInternalError)
+
+
+class ChangedLists(ChangedRows):
+    """The lists that a transaction has changed, as rows of their table: who has changed others is no conflict."""
+
+    def __init__(self, deltas: Deltas, lists: Sequence[Key], *, looks: bool) -> None:
+        super().__init__()
+        self._deltas = deltas
+        self._lists = lists
+        self._looks = looks
+        for key in lists:
+            self.begin(f"{DATABASE}.{key.table}", is_partitioned=False)
+
+    def why_not_apart(self, table: str, since: Since, others: Sequence[Any]) -> str | None:
+        """As of files; or without a look, as nobody should."""
+        mine = [key for key in self._lists if f"{DATABASE}.{key.table}" == table]
+        same = [key for key in mine for of in self._deltas.writes(key) if since.is_others(of, of)]
+        return f"both have changed {same[0]}" if same and self._looks else None
 
 
 class LibrarySession:
@@ -43,8 +63,14 @@ class LibrarySession:
         deltas: Deltas,
         keyspace: Keyspace,
         clock: Callable[[], float],
+        *,
+        looks: bool = True,
     ) -> None:
-        """`settler` asks what became of a commit whose answer was lost."""
+        """`settler` asks what became of a commit whose answer was lost.
+
+        Whoever does not look says of all others that they have changed other lists than he has.
+        """
+        self._looks = looks
         self.name = name
         self.caller = settler
         self._uri = uri
@@ -113,7 +139,10 @@ class LibrarySession:
             attempt.note(f"write_id {table}")
             attempt.keep_write_id(table, transaction.write_id(DATABASE, table))
         components = [read_component(DATABASE, table) for table in sorted({key.table for key in plan.reads})]
-        if plan.kind == "dynamic":
+        if plan.kind == "rows":
+            transaction.changed = ChangedLists(self._deltas, plan.writes, looks=self._looks)
+            components += [write_component(DATABASE, table, Operation.UPDATE) for table in plan.tables]
+        elif plan.kind == "dynamic":
             components.append(write_component(DATABASE, plan.tables[0], Operation.UPDATE, dynamic=True))
         else:
             operation = Operation.INSERT if plan.kind == "insert" else Operation.UPDATE

@@ -19,8 +19,11 @@ RAW_KINDS = {"checked": 10, "dynamic": 4, "exclusive": 5, "insert": 3, "reader":
 - insert: rows inserted beside lists, in nobody's way
 - reader: read-only, every list read twice, the rows beside them, too
 """
-LIBRARY_KINDS = {"checked": 10, "dynamic": 5, "insert": 3, "reader": 5}
-"""Those that `hive_acid.transactions.transaction` has."""
+LIBRARY_KINDS = {"checked": 10, "dynamic": 5, "rows": 15, "insert": 3, "reader": 5}
+"""Those that `hive_acid.transactions.transaction` has.
+
+- rows: a shared-write lock on the table, whose lists are as rows to it: those who change others of them do not conflict
+"""
 
 LINGERING_ROUND_S = 0.7
 """A transaction that lingers stays open for some such rounds, alive, so that housekeeping goes on around it."""

@@ -50,6 +50,11 @@ class Deltas:
         with self._guard:
             insort(self._written.setdefault(key, []), (write_id, statement, elements))
 
+    def writes(self, key: Key) -> list[int]:
+        """The write ids that have made something of a list."""
+        with self._guard:
+            return [write_id for write_id, _, _ in self._written.get(key, ())]
+
     def compact(self, key: Key, visible: ValidWriteIdList, txns: ValidTxnList, txn_id: int) -> None:
         """Merge all that a compactor's snapshot sees into a base, which is visible once its transaction is."""
         rows = {row for row, elements in self.rows(key, visible, txns).items() if elements}

@@ -165,7 +165,7 @@ def test_a_row_moves_when_its_partition_column_is_updated(numbers: Any, spark: S
 
     def lose() -> None:
         with numbers.transaction():
-            numbers.update("d.t", {"p": "8"}, "id = 20")
+            numbers.update("d.t", {"p": "8"}, "id = 22")
             other.delete("d.t", "id = 22")
 
     with pytest.raises(WriteConflictError):

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.filesystem.delete_files import SHARED, DeleteFiles
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.deletion_bitmap import NO_PLACE, bitmaps_of, layout_of
 from hive_acid.format.rows import encode_bucket
@@ -89,7 +90,7 @@ def test_deletes_are_joined_where_they_cannot_be_looked_up(
     changed: Any, acid: AcidSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without, limited(acid, cached_plan_files=-1):
-        without.setattr(deleted, "SHARED", deleted.DeleteFiles())
+        without.setattr(deleted, "SHARED", DeleteFiles())
         without.setitem(sys.modules, "pyarrow", None)
         found = acid.table("d.t")
         assert "LeftAnti" in plan_of(found)
@@ -251,7 +252,7 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark: SparkSession) -> N
 def test_no_more_files_are_opened_for_a_scan_than_it_may(
     partitioned: Any, acid: AcidSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deleted, "SHARED", deleted.DeleteFiles())
+    monkeypatch.setattr(deleted, "SHARED", DeleteFiles())
     with limited(acid, delete_files=5):
         assert "LeftAnti" in plan_of(acid.table("d.p"))
     assert "LeftAnti" not in plan_of(acid.table("d.p"))
@@ -289,7 +290,7 @@ def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(
 
 
 def test_files_that_are_forgotten_are_read_again(changed: Any) -> None:
-    few = deleted.DeleteFiles(most_blocks=1)
+    few = DeleteFiles(most_blocks=1)
     state = _state_of(changed)
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
@@ -299,7 +300,7 @@ def test_files_that_are_forgotten_are_read_again(changed: Any) -> None:
         for file in found.files
     ]
     first = few.read(paths)
-    assert first == few.read(paths) == deleted.SHARED.read(paths)
+    assert first == few.read(paths) == SHARED.read(paths)
     assert sum(bits.bit_count() for said in first for blocks in said.rows.values() for bits in blocks.values()) > 5000  # type: ignore[union-attr]
     assert [said.by for said in first] == [{found.directory.max_write_id} for found in deltas for _ in found.files]  # type: ignore[union-attr]
 

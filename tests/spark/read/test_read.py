@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 
 from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
+from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
-from hive_acid.spark.read.scan import ID_COLUMNS, ScanDirectory, scan
+from hive_acid.spark.read.scan import ScanDirectory, scan
 from hive_acid.spark.read.table_frame import delete_events
 from tests.spark.checker import location_of
 from tests.spark.plans import scans

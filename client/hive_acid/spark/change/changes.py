@@ -16,9 +16,10 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Table
 from hive_acid.format import rows
+from hive_acid.format.rows import KEY
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION
-from hive_acid.spark.read.scan import KEY, ROW_COLUMN
+from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.hashing import bucket_of
 from hive_acid.spark.values.quoting import quoted

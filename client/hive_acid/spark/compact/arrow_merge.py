@@ -23,12 +23,12 @@ from hive_acid.filesystem.footers import DataFilePath, end_of, uncompressed, wri
 from hive_acid.format.deletion_bitmap import BLOCK_BITS, BLOCK_ROWS, DeletionBitmap, RowSource
 from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc.tail import OrcType, Tail, read_tail
-from hive_acid.format.rows import INSERT
+from hive_acid.format.rows import INSERT, KEY
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.compact.bucket_merge_plan import BucketMergePlan, Run
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.compaction_plan import rows_fit_arrow
-from hive_acid.spark.read.scan import KEY, ROW_COLUMN
+from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.values.timezone import UTC
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.orc.tail import OrcType, Tail, read_tail
+from hive_acid.format.rows import KEY
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.compact import arrow_merge
@@ -50,7 +51,6 @@ from hive_acid.spark.plans.compaction_plan import (
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.listing import PartitionState
-from hive_acid.spark.read.scan import KEY
 from hive_acid.spark.read.table_frame import has_pre_hive_3_updates
 from hive_acid.write.staging import INSERT, StagedFiles
 

@@ -29,6 +29,7 @@ from hive_acid.compaction_job import (
 )
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
+from hive_acid.format.rows import ID_COLUMNS, KEY
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.compact.bucket_merge import BucketMerge
 from hive_acid.spark.compact.insert_only import compact_insert_only
@@ -51,7 +52,7 @@ from hive_acid.spark.plans.compaction_plan import (
 )
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import merged_events
-from hive_acid.spark.read.scan import ID_COLUMNS, KEY, ROW_COLUMN
+from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.read.table_frame import delete_events, has_pre_hive_3_updates
 from hive_acid.spark.values.types import refuse_instants, row_type
 from hive_acid.spark.write.events import BUCKET_COLUMN, FILE_OF_ROW

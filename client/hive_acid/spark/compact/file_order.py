@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_acid.filesystem import files
-from hive_acid.spark.read.scan import KEY
+from hive_acid.format.rows import KEY
 
 LOG = logging.getLogger(__name__)
 

@@ -8,9 +8,7 @@ or are not to be read, the reader joins them.
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hive_acid.filesystem import files
+from hive_acid.filesystem.delete_files import SHARED, events_of
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.deletion_bitmap import (
     BLOCK_BITS,
@@ -33,84 +32,24 @@ from hive_acid.format.deletion_bitmap import (
     DeletionBitmap,
     Layout,
     RowSource,
-    Run,
-    bitmaps_of,
     layout_of,
     merged,
 )
 from hive_acid.format.orc.deletes import DeleteEvents
-from hive_acid.format.rows import DELETE
+from hive_acid.format.rows import KEY
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.compaction_plan import why_not_merged_here
 from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts, why_not_looked_up
 from hive_acid.spark.read.listing import PartitionState
-from hive_acid.spark.read.scan import KEY, PLACE_COLUMN
+from hive_acid.spark.read.scan import PLACE_COLUMN
 from hive_acid.spark.read.skipping import tails_of
 
 if TYPE_CHECKING:
-    import pyarrow
+    pass
 
 _ARRAY = "__acid_words"
-_MOST_KNOWN_BLOCKS = 1 << 18
-"""So many blocks are kept, which is 150 MB, and a thousand million rows if each of their blocks has a deleted one."""
-_COLUMNS = ["operation", *KEY, "currentTransaction"]
-
-
-class Said(NamedTuple):
-    """What a delete file says: the rows, and the writes that deleted them."""
-
-    rows: Mapping[RowSource, DeletionBitmap]
-    by: frozenset[int]
-
-
-class DeleteFiles:
-    """What delete files say, by file; safe to share between threads. The least recently used go first."""
-
-    def __init__(self, most_blocks: int = _MOST_KNOWN_BLOCKS) -> None:
-        self._most_blocks = most_blocks
-        self._guard = threading.Lock()
-        self._known: OrderedDict[DataFilePath, Said] = OrderedDict()
-        self._blocks = 0
-
-    def missing(self, wanted: Iterable[DataFilePath]) -> int:
-        """How many of `wanted` `read` would have to open."""
-        with self._guard:
-            return sum(file not in self._known for file in wanted)
-
-    def read(self, wanted: Sequence[DataFilePath]) -> list[Said] | None:
-        """What each file says; None if one cannot be read here."""
-        with self._guard:
-            found = {}
-            for file in wanted:
-                if file in self._known:
-                    self._known.move_to_end(file)
-                    found[file] = self._known[file]
-        missing = [file for file in wanted if file not in found]
-        if missing:
-            for file, said in zip(missing, files.side_by_side(_read, missing, missing[0].path), strict=True):
-                if said is None:
-                    return None
-                found[file] = said
-                self._keep(file, said)
-        return [found[file] for file in wanted]
-
-    def _keep(self, file: DataFilePath, said: Said) -> None:
-        with self._guard:
-            if file not in self._known:
-                self._known[file] = said
-                self._blocks += _number_of_blocks(said.rows)
-            while self._blocks > self._most_blocks:
-                self._blocks -= _number_of_blocks(self._known.popitem(last=False)[1].rows)
-
-
-def _number_of_blocks(rows: Mapping[RowSource, DeletionBitmap]) -> int:
-    return sum(map(len, rows.values()))
-
-
-SHARED = DeleteFiles()
-"""What this process has read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,51 +204,12 @@ def merged_events(
     return Merged(known, DeleteEvents(*([event[column] for event in merged] for column in range(4))))
 
 
-def _read(file: DataFilePath) -> Said | None:
-    """What the events in a file say; None as `_table`."""
-    table = _table(file)
-    if table is None:
-        return None
-    return Said(bitmaps_of(_runs(table)), frozenset(table.column("currentTransaction").unique().to_pylist()))
-
-
-def _runs(table: pyarrow.Table) -> Iterator[Run]:
-    """The events of a table by their source, as they come."""
-    from pyarrow import array, compute
-
-    *source, row_id = (table.column(name).combine_chunks() for name in KEY)
-    # What has changed is found by Arrow: to look at each event takes ten times as long.
-    ends = sorted({end for ids in source for end in compute.run_end_encode(ids).run_ends.to_pylist()})
-    last = array([end - 1 for end in ends], "int64")
-    row_ids = row_id.to_pylist()
-    begin = 0
-    for write_id, bucket, end in zip(*(ids.take(last).to_pylist() for ids in source), ends, strict=True):
-        yield write_id, bucket, row_ids[begin:end]
-        begin = end
-
-
 def _events(file: DataFilePath) -> list[tuple[int, ...]] | None:
-    """The delete events in a file, in its order; None as `_table`."""
-    table = _table(file)
+    """The delete events in a file, in its order; None as `events_of`."""
+    table = events_of(file)
     if table is None:
         return None
     return list(zip(*(table.column(name).to_pylist() for name in (*KEY, "currentTransaction")), strict=True))
-
-
-def _table(file: DataFilePath) -> pyarrow.Table | None:
-    """The ids of the delete events in a file, in its order; None if pyarrow cannot read it."""
-    try:
-        import pyarrow
-        from pyarrow import compute, orc
-    except ImportError:
-        return None
-    try:
-        table = orc.ORCFile(pyarrow.BufferReader(files.read(file.path))).read(columns=_COLUMNS)
-    except (OSError, pyarrow.ArrowException):
-        return None
-    if not set(_COLUMNS).issubset(table.column_names) or any(table.column(name).null_count for name in _COLUMNS):
-        return None
-    return table.filter(compute.greater_equal(table.column("operation"), DELETE))
 
 
 def _words(spark: SparkSession, layout: Layout) -> Column:

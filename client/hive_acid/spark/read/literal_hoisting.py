@@ -12,8 +12,9 @@ import re
 from collections.abc import Collection, Iterable
 
 from hive_acid.catalog.table import Column, Table
+from hive_acid.format.rows import KEY
 from hive_acid.spark.conditions.literals import type_name
-from hive_acid.spark.read.scan import KEY, row_fields
+from hive_acid.spark.read.scan import row_fields
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})

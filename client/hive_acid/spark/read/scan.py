@@ -23,6 +23,7 @@ from pyspark.sql import types as t
 from hive_acid.filesystem import files
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
@@ -31,10 +32,7 @@ from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.values.quoting import quoted
 
-ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 ROW_COLUMN = "row"
-KEY = ID_COLUMNS[1:4]
-"""The columns that identify a row within its partition, in the order by which files are sorted."""
 
 PATH_COLUMN = "__acid_path"
 PLACE_COLUMN = "__acid_place"

@@ -23,6 +23,7 @@ from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.orc.statistics import UNKNOWN, Bound, ColumnStatistics
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.rows import KEY
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.conditions.literals import type_name
 from hive_acid.spark.conditions.predicates import Predicate, is_beyond, may_match, restricted
@@ -32,7 +33,7 @@ from hive_acid.spark.plans.read_plan import UNKNOWN as NOT_KNOWN
 from hive_acid.spark.plans.read_plan import LeftOut, Reach, footers_asked, reach_by
 from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
-from hive_acid.spark.read.scan import KEY, ROW_COLUMN
+from hive_acid.spark.read.scan import ROW_COLUMN
 
 _NO_VALUE = ColumnStatistics(0, has_null=True)
 _RANGES = {

@@ -25,7 +25,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.format.rows import DELETE
+from hive_acid.format.rows import DELETE, ID_COLUMNS, KEY
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.conditions.predicates import Predicate, restricted
@@ -50,8 +50,6 @@ from hive_acid.spark.read.legacy.originals import Names, OriginalFile, original_
 from hive_acid.spark.read.legacy.pre_hive_3_deltas import hold_updates, latest_events, may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.scan import (
-    ID_COLUMNS,
-    KEY,
     PLACE_COLUMN,
     ROW_COLUMN,
     ScanDirectory,

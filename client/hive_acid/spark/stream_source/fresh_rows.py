@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.names import Directory, DirectoryKind
+from hive_acid.format.rows import KEY
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import PartitionState, TableState
-from hive_acid.spark.read.scan import KEY
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, has_pre_hive_3_updates, read_rows
 from hive_acid.spark.stream_source.batch_limit import Written
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh

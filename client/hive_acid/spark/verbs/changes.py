@@ -33,8 +33,13 @@ from hive_acid.write.table_write import Intent, TableWrite
 class ChangeVerbs(SessionBase):
     """What a session does with the rows of a table: each verb is one transaction, or part of the thread's."""
 
-    def insert(self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False) -> int:
-        """As `AcidTable.insert`, without a read of the table."""
+    def insert(
+        self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False, replaces: bool = False
+    ) -> int:
+        """As `AcidTable.insert`, without a read of the table.
+
+        It `replaces` rows that a statement before it has deleted: nobody else is to do that at the same time.
+        """
         check_frame("frame", frame)
         if self._is_dummy:
             found = self._lookup(table)
@@ -47,7 +52,8 @@ class ChangeVerbs(SessionBase):
             return by(self._context, begun, rows)
 
         evolving = insert.evolving(frame) if schema_evolution else None
-        return self._change(table, Intent(Operation.INSERT), plan, by_files=not evolving, evolving=evolving)
+        intent = Intent(Operation.INSERT, inserts_what_lacks=replaces)
+        return self._change(table, intent, plan, by_files=not evolving, evolving=evolving)
 
     def overwrite(
         self,
@@ -161,7 +167,7 @@ class ChangeVerbs(SessionBase):
 
         def run() -> int:
             self.delete(table, where)
-            return self._change(table, Intent(Operation.INSERT), fill)
+            return self._change(table, Intent(Operation.INSERT, inserts_what_lacks=True), fill)
 
         if self._is_dummy:
             return run()

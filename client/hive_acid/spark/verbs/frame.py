@@ -81,8 +81,8 @@ class AcidTable(PushdownFrame):
         With a `source`, rows are updated that match one of its rows by `on`, and all expressions name columns by two
         aliases, of the table (``t``) and of the source: ``update({"n": "s.n"}, source=frame, on="t.id = s.id")``.
 
-        Raises WriteConflictError if another transaction changed the same partition first, ColumnError for a column that
-        is unknown or a value that does not fit, MergeCardinalityError for a row that matches several of the source.
+        Raises WriteConflictError if another transaction changed the same rows first, ColumnError for a column that is
+        unknown or a value that does not fit, MergeCardinalityError for a row that matches several of the source.
         """
         return self._acid.update(
             self._table, set, where, source=source, on=on, target_alias=target_alias, source_alias=source_alias
@@ -101,7 +101,7 @@ class AcidTable(PushdownFrame):
 
         With a `source`, rows are deleted that match one or more of its rows by `on`; see `update` for the aliases.
 
-        Raises WriteConflictError if another transaction changed the same partition first.
+        Raises WriteConflictError if another transaction changed the same rows first.
         """
         return self._acid.delete(
             self._table, where, source=source, on=on, target_alias=target_alias, source_alias=source_alias

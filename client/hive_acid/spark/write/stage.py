@@ -22,12 +22,12 @@ from hive_acid.format.names import bucket_file_name, is_for_hive_3, is_hidden
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.ids import WriteId
 from hive_acid.spark.jvm.frames.observed import counts_of, not_counted
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.sources import writer_of
-from hive_acid.spark.read.scan import ID_COLUMNS
 from hive_acid.spark.write.events import BUCKET_COLUMN, KIND_COLUMN, Events, key_column, row_columns, row_part
 from hive_acid.spark.write.tails import add_tails, is_readable
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Staging, Values

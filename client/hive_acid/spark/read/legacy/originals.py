@@ -29,9 +29,10 @@ from hive_acid.catalog import table as catalog
 from hive_acid.filesystem import files
 from hive_acid.format import rows
 from hive_acid.format.names import MAX_BUCKET, parse_directory, parse_original_file
+from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.format.state import DataFile, stamp_of
 from hive_acid.spark.jvm.sources import as_of, reader_of
-from hive_acid.spark.read.scan import ID_COLUMNS, PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
+from hive_acid.spark.read.scan import PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
 from hive_acid.spark.read.unpushed import METADATA
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import row_type, spark_type

@@ -17,10 +17,10 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import DirectoryKind
-from hive_acid.format.rows import DELETE, INSERT
+from hive_acid.format.rows import DELETE, INSERT, KEY
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataDirectory
-from hive_acid.spark.read.scan import KEY, ScanDirectory, scan
+from hive_acid.spark.read.scan import ScanDirectory, scan
 
 _NTH = "__acid_nth"
 
