@@ -8,7 +8,7 @@ for in the directories that have become visible since the transaction's snapshot
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -19,7 +19,7 @@ from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.deletion_bitmap import BLOCK_ROWS, DeletionBitmap, RowSource, merged
 from hive_acid.format.names import VERSION_MARKER, Directory, DirectoryKind, parse_directory
 from hive_acid.format.rows import RowId
-from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
+from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
 from hive_acid.ids import WriteId
 
 MOST_BYTES = 64 << 20
@@ -36,6 +36,19 @@ class Since:
     own: WriteId
     before: ValidWriteIdList
     now: ValidWriteIdList
+    snapshot: ValidTxnList
+    """Of now."""
+
+    def others(self, most: int) -> list[int] | None:
+        """The writes of others that have become visible since, ascending; None if they are more than `most`.
+
+        Of ten times as many ids none is looked at.
+        """
+        since = range(self.before.high_water_mark + 1, self.now.high_water_mark + 1)
+        if len(since) + len(self.before.open_ids) > 10 * most:
+            return None
+        found = [one for one in sorted({*self.before.open_ids, *since}) if self.is_others(one, one)]
+        return found if len(found) <= most else None
 
     def is_others(self, lowest: int, highest: int) -> bool:
         """Whether some write of ``lowest..highest`` has become visible since, and is not the transaction's own."""
@@ -51,6 +64,7 @@ class Since:
 class _Found:
     """What a partition has of one transaction and of those that have become visible since its snapshot."""
 
+    has_own: bool = False
     own: list[DataFilePath] = field(default_factory=list)
     others: list[DataFilePath] = field(default_factory=list)
     writes: set[int] = field(default_factory=set)
@@ -58,8 +72,18 @@ class _Found:
     marked: set[str] = field(default_factory=set)
     unmarked: set[str] = field(default_factory=set)
     """Directories of inserts of others, with and without the file that says that they hold no updates."""
+    compacted: list[tuple[int, int]] = field(default_factory=list)
+    """The first and the last write of each directory that a compaction has made."""
     is_unclear: bool = False
     """Whether something is there by which rows of before may be no more, or have other ids."""
+
+    def may_have_had(self, write: int | None) -> bool:
+        """Whether a write that has nothing there may have had something, which has been merged and removed since."""
+        return write is None or any(first <= write <= last for first, last in self.compacted)
+
+
+Look = Callable[[Since, Mapping[str, str]], str | None]
+"""Says why rows that others have added since matter to a statement, in partitions by their places."""
 
 
 class ChangedRows:
@@ -69,6 +93,7 @@ class ChangedRows:
         self._delete_files = delete_files
         self._places: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._partitioned: set[str] = set()
+        self._looks: defaultdict[str, list[Look]] = defaultdict(list)
         self._is_more = False
 
     @property
@@ -90,6 +115,10 @@ class ChangedRows:
         """Note where delete events of it are."""
         self._places[table][partition] = place
 
+    def look_before_commit(self, table: str, look: Look) -> None:
+        """Have rows looked at that others have added, too: a statement has added what the table lacked."""
+        self._looks[table].append(look)
+
     def why_not_apart(self, table: str, since: Since, others: Sequence[Any]) -> str | None:
         """Why it cannot be told that `others`, the metastore's ``HiveAcidOtherChange``, have changed other rows.
 
@@ -105,12 +134,14 @@ class ChangedRows:
         places = [self._places[table][name] for name in names]
         for name, place, entries in zip(names, places, files.list_trees(places, max_depth=2), strict=True):
             found = _look(place, entries, since)
-            if found.own and (why := self._why_not(found, written[name])):
+            if found.has_own and (why := self._why_not(found, written[name])):
                 return f"{why} in {name}" if name else why
-        return None
+        asked = (look(since, self._places[table]) for look in self._looks[table])
+        return next((why for why in asked if why), None)
 
     def _why_not(self, found: _Found, written: Collection[int | None]) -> str | None:
-        if found.is_unclear or found.unmarked - found.marked or not found.writes.issuperset(written):
+        gone = any(of not in found.writes and found.may_have_had(of) for of in written)
+        if gone or found.is_unclear or found.unmarked - found.marked:
             return "rows were replaced, or their changes are not to be found any more"
         wanted = [*found.own, *found.others]
         if any(not file.modified_ms for file in wanted) or sum(file.size for file in wanted) > MOST_BYTES:
@@ -139,6 +170,9 @@ def _look(place: str, entries: Sequence[files.FileEntry], since: Since) -> _Foun
         if directory is None:
             continue
         if not file:
+            found.has_own |= directory.min_write_id == directory.max_write_id == since.own
+            if directory.visibility_txn_id:
+                found.compacted.append((directory.min_write_id, directory.max_write_id))
             found.is_unclear |= _is_unclear(directory, since)
             if _is_of_others(directory, since):
                 found.writes.add(directory.min_write_id)

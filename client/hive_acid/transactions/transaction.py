@@ -230,7 +230,7 @@ class Transaction(WritingTransaction):
                 own = self.written_as(database, table)
                 if own is None:  # it has found nothing to change
                     continue
-                since = Since(own, self.write_ids(database, table), self._seen_by(now, name))
+                since = Since(own, self.write_ids(database, table), self._seen_by(now, name), now)
                 if why := self.changed.why_not_apart(name, since, of):
                     return why
         except OSError as error:

@@ -66,7 +66,8 @@ class Intent:
 
     `partition` gives the name of the one partition that it goes to, None if it goes to others or rows decide.
     `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
-    then, so of two statements that would insert the same rows into one only the first commits. An overwrite that may go
+    then, so of two statements that would insert the same rows into one only the first commits. One that
+    `looks_for_others`, by `ChangedRows.look_before_commit`, commits if they are other rows. An overwrite that may go
     on `beside_readers` does not wait for them. `redefined` makes of the table that is there the one whose rows come in
     the place of all others, with other columns or buckets: its definition comes with the commit. `also` says what else
     it does to rows, which takes the right to that.
@@ -76,6 +77,7 @@ class Intent:
     also: tuple[Operation, ...] = ()
     overwrites: bool = False
     inserts_what_lacks: bool = False
+    looks_for_others: bool = False
     beside_readers: bool = False
     redefined: Callable[[Table], Table] | None = None
     partition: Callable[[Table], str | None] = field(default=lambda table: None)
@@ -175,7 +177,7 @@ class TableWrite:
             # Its write id is fixed now, and hides what came before, such as rows with a column that was added since the
             # look above. So it goes by what a look behind it says.
             table = definitions.now(meant, transaction)
-        if intent.overwrites or intent.inserts_what_lacks:
+        if intent.overwrites or (intent.inserts_what_lacks and not intent.looks_for_others):
             transaction.changed.begin_more()
         elif intent.operation is not Operation.INSERT:
             transaction.changed.begin(table_name(table.database, table.name), is_partitioned=bool(table.partition_keys))
@@ -299,7 +301,7 @@ class TableWrite:
         self._prove(published)
         name = table_name(self.table.database, self.table.name)
         for one in published:
-            if one.files.kind == DELETE:
+            if one.files.kind == DELETE or self.intent.inserts_what_lacks:
                 self.transaction.changed.put(name, one.partition, self._places[one.partition])
         self.put_aside(one.directory for one in published if one.partition in again)
         placed = {id(one.files): one.directory for one in published}

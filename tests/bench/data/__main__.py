@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument(
         "--planning", action="store_true", help="also planning over 1,000 partitions with 5 deltas each"
     )
+    parser.add_argument("--writers", type=int, default=0, help="also so many writers at once, each of rows of its own")
     parser.add_argument("--contestants", default="orc,hive-acid,parquet,delta,iceberg")
     parser.add_argument("--rivals-python", help=f"a Python that has PySpark {RIVALS_SPARK}, for Delta and Iceberg")
     options = parser.parse_args()
@@ -90,6 +91,7 @@ def _run(
         "changes": options.changes,
         "partitioned": options.partitioned,
         "deleted": options.deleted,
+        "writers": options.writers,
         "planning": options.planning and python == sys.executable,
         "root": str(Path(tempfile.mkdtemp(prefix="data-", dir=work))),
         "uri": uri,
@@ -119,7 +121,7 @@ def _report(title: str, lines: list[dict[str, Any]]) -> None:
     costs: dict[str, dict[str, list[Cost]]] = defaultdict(lambda: defaultdict(list))
     checks: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for line in lines:
-        if "planning" in line:
+        if "planning" in line or "writers" in line:
             continue
         if "step" in line:
             cost = Cost(line["wall_s"], line["jvm_cpu_s"], line["client_cpu_s"])
@@ -139,6 +141,12 @@ def _report(title: str, lines: list[dict[str, Any]]) -> None:
         equal = len(set(by_name.values())) == 1
         print(f"rows {stage}: {'equal for all' if equal else f'DIFFERENT: {by_name}'}")
     for line in lines:
+        if "writers" in line:
+            print(
+                f"{line['writers']} writers of rows of their own, {line['contestant']}: "
+                f"{line['commits'] / line['seconds']:.2f} commits/s, {line['conflicts']} conflicts beside "
+                f"{line['commits']} commits"
+            )
         if "planning" in line:
             print(f"1,000 partitions with 5 deltas each, {line['planning']}: {line['seconds']:.2f} s")
 

@@ -18,6 +18,7 @@ from hive_acid.spark.jvm.java import ensure_java
 from tests.bench.data.contestants import contestant, settings
 from tests.bench.data.lifecycle import Clock, Cost, deleted, live
 from tests.bench.data.planning import planned
+from tests.bench.data.writers import written
 from tests.waiting import comes
 
 PROFILED = "-XX:Tier3DelayOn=100"
@@ -44,6 +45,9 @@ def main() -> None:
             if one.changes or name == "orc":
                 for step, found in deleted(spark, one, clock, order["rows"], reads=order["reads"]):
                     _tell(answers, name, step, found)
+        for name, one in running.items() if order["writers"] else ():
+            if one.changes:
+                _line(answers, contestant=name, **written(spark, one, order["writers"])._asdict())
         for one in running.values():
             one.drop()  # another PySpark may come next, to the same places
         for what, seconds in planned(spark, order["root"], order["uri"], order["reads"]) if order["planning"] else ():

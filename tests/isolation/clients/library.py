@@ -41,7 +41,7 @@ class ChangedLists(ChangedRows):
         super().__init__()
         self._deltas = deltas
         self._lists = lists
-        self._looks = looks
+        self._is_careful = looks
         for key in lists:
             self.begin(f"{DATABASE}.{key.table}", is_partitioned=False)
 
@@ -49,7 +49,7 @@ class ChangedLists(ChangedRows):
         """As of files; or without a look, as nobody should."""
         mine = [key for key in self._lists if f"{DATABASE}.{key.table}" == table]
         same = [key for key in mine for of in self._deltas.writes(key) if since.is_others(of, of)]
-        return f"both have changed {same[0]}" if same and self._looks else None
+        return f"both have changed {same[0]}" if same and self._is_careful else None
 
 
 class LibrarySession:

@@ -69,14 +69,24 @@ def merge(acid: AcidSession, ids: frozenset[int]) -> None:
     )
 
 
+def upsert(acid: AcidSession, ids: frozenset[int]) -> None:
+    more = ", 1" if len(acid.table("d.t").columns) == 3 else ""
+    values = ", ".join(f"({one})" for one in sorted(ids))
+    acid.sql(
+        f"MERGE INTO d.t USING (SELECT * FROM VALUES {values} AS v (k)) s ON d.t.id = s.k "
+        f"WHEN MATCHED THEN UPDATE SET n = d.t.n + 1 WHEN NOT MATCHED THEN INSERT VALUES (s.k, 0{more})"
+    )
+
+
 def changed(rows: Rows, kind: Callable[..., None], ids: frozenset[int]) -> Rows:
     """What a change makes of rows."""
     if kind is delete:
         return {one: n for one, n in rows.items() if one not in ids}
-    return {one: n + (one in ids) for one, n in rows.items()}
+    new = dict.fromkeys(ids - rows.keys(), 0) if kind is upsert else {}
+    return {one: n + (one in ids) for one, n in rows.items()} | new
 
 
-KINDS: list[Callable[[AcidSession, frozenset[int]], None]] = [update, delete, merge]
+KINDS: list[Callable[[AcidSession, frozenset[int]], None]] = [update, delete, merge, upsert, upsert]
 
 
 def orders(writers: int) -> list[tuple[int, ...]]:
@@ -90,25 +100,27 @@ def play(
     """Let writers change rows in some order beside compactions and inserts; what there is then.
 
     The oracle is "the first to commit wins", row by row: a writer commits if, and only if, nobody that committed since
-    it began has changed a row that it has changed.
+    it began has changed a row that it has changed, or added one that it brings.
     """
-    does = {
-        one: (chance.choice(KINDS), frozenset(chance.sample(sorted(rows), chance.randint(1, 2)))) for one in set(order)
-    }
-    begun: dict[int, tuple[AbstractContextManager[Any], int]] = {}
+    ids_of = {one: frozenset(chance.sample([*rows, 10, 11], chance.randint(1, 2))) for one in sorted(set(order))}
+    does = {one: (chance.choice(KINDS), ids) for one, ids in ids_of.items()}
+    begun: dict[int, tuple[AbstractContextManager[Any], int, set[int]]] = {}
     committed: list[frozenset[int]] = []
     for one in order:
         kind, ids = does[one]
         if one not in begun:
             block = writers[one].transaction()
             block.__enter__()
-            begun[one] = block, len(committed)
-            does[one] = kind, ids & rows.keys()  # others may have deleted some before
+            begun[one] = block, len(committed), set(rows)
+            if kind is not upsert:
+                does[one] = kind, ids & rows.keys()  # others may have deleted some before
             kind(writers[one], ids)
             continue
-        begun_block, since = begun[one]
-        if any(ids & theirs for theirs in committed[since:]):
-            with pytest.raises(WriteConflictError, match="both have changed the row"):
+        begun_block, since, there = begun[one]
+        has_changed_same = any(ids & there & theirs for theirs in committed[since:])
+        has_added_same = kind is upsert and not rows.keys().isdisjoint(ids - there)
+        if has_changed_same or has_added_same:
+            with pytest.raises(WriteConflictError, match=r"have changed the row|has added a row"):
                 begun_block.__exit__(None, None, None)
         else:
             begun_block.__exit__(None, None, None)

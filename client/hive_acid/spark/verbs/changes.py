@@ -197,7 +197,7 @@ class ChangeVerbs(SessionBase):
             # xlock.mergeinsert).
             return self._change(
                 found,
-                Intent(*builder.operations, inserts_what_lacks=bool(builder.not_matched)),
+                Intent(*builder.operations, inserts_what_lacks=bool(builder.not_matched), looks_for_others=True),
                 lambda begun: merge_job.merge(self._context, begun, builder, verb),
                 evolving=builder.new_columns if builder.evolves else None,
             )
