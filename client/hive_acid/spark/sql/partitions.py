@@ -12,11 +12,12 @@ from hive_acid.catalog.partition_values import known_text, partition_text
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.expressions import expression
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
-from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.spark.values.types import spark_type
+from hive_acid.spark.values.specs import PARTITION_NAME, typed_partitions
 
 _COMPARISONS = ("<", "<=", ">", ">=", "<>", "!=")
 _TEXT_TYPES = re.compile(r"string|(var)?char\(.*")
@@ -100,13 +101,10 @@ def _compared(run: Run, table: Table, names: Sequence[str], condition: str) -> l
     """Those of the partitions `names` of whose values a condition is true, as Spark compares them."""
     if not names:
         return []
-    texts = [(name, *(value for _, value in parse_partition_name(name))) for name in names]
-    keys = table.partition_keys
-    schema = ", ".join(["name string", *(f"k{at} string" for at in range(len(keys)))])
-    typed = (f"CAST(k{at} AS {sql_type(spark_type(key.type))}) AS {quoted(key.name)}" for at, key in enumerate(keys))
+    meant = without_blanks(condition, table)
     try:
-        rows = run.spark.createDataFrame(texts, schema).selectExpr("name AS __acid_partition", *typed)
-        return [row[0] for row in rows.where(condition).select("__acid_partition").collect()]
+        chosen = typed_partitions(run.spark, table, names).alias(table.name).where(expression(meant))
+        return [row[0] for row in chosen.select(PARTITION_NAME).collect()]
     except PySparkException as error:
         raise ColumnError(f"PARTITION of {table.full_name}: {str(error).splitlines()[0]}") from error
 

@@ -31,11 +31,10 @@ from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
 from hive_acid.spark.read.unpushed import unpushed
-from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.spark.values.specs import PartitionSpec
+from hive_acid.spark.values.specs import PARTITION_NAME, PartitionSpec, typed_partitions
 from hive_acid.spark.values.texts import declared, shown
-from hive_acid.spark.values.types import row_type, spark_type
+from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write import insert_only as insert_only_writes
 from hive_acid.spark.write.statement import Context, analysed
 from hive_acid.transactions.locks import Operation
@@ -138,18 +137,9 @@ def partitions_where(context: Context, table: Table, condition: Expression) -> l
     """
     keys = table.partition_keys
     names = context.connection.partition_names(table) if keys else [""]
-    found = [(name, *(value for _, value in parse_partition_name(name))) for name in names] if keys else [("",)]
-    texts = [f"__acid_key_{place}" for place in range(len(keys))]
-    schema = ", ".join(f"{name} string" for name in ["__acid_name", *texts])
-    rows = context.spark.createDataFrame(found, schema)
-    cast = [f"try_cast({text} AS {sql_type(spark_type(key.type))})" for text, key in zip(texts, keys, strict=True)]
-    typed = projected(
-        rows, "__acid_name", *(f"{value} AS {quoted(key.name)}" for value, key in zip(cast, keys, strict=True))
-    )
-    values = (f"{shown(key.type, quoted(key.name))} AS {quoted(key.name)}" for key in keys)
-    partitions = declared(projected(typed, "__acid_name", *values), keys).alias(table.name)
+    partitions = typed_partitions(context.spark, table, names).alias(table.name)
     try:
-        chosen = analysed(partitions.filter(expression(without_blanks(condition, table)))).select("__acid_name")
+        chosen = analysed(partitions.filter(expression(without_blanks(condition, table)))).select(PARTITION_NAME)
     except AnalysisException as error:
         named = (
             f"names its partition columns ({', '.join(key.name for key in keys)}) alone" if keys else "is true or false"

@@ -11,13 +11,17 @@ from pyspark.sql import types as t
 from hive_acid.catalog.partition_values import partition_text
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
-from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.values.assign import assign, sql_type, text_value
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.texts import declared, shown
 from hive_acid.spark.values.types import check_distinct, spark_type
 from hive_acid.spark.values.wall_clock import refuse_skipped, wall_clock
 from hive_acid.write.same_partitions import values_of
+
+PARTITION_NAME = "__acid_partition"
+"""The column of `typed_partitions` that names them."""
 
 PartitionSpec = Mapping[str, object]
 """Values of the first partition keys, or of all, by their names; None is the default partition."""
@@ -37,6 +41,22 @@ def spec_values(table: Table, partition: PartitionSpec) -> tuple[str | None, ...
             f"partition columns ({', '.join(keys) or 'it has none'}) first"
         )
     return tuple(partition_text(table, key, given[key.name]) for key in table.partition_keys[: len(given)])
+
+
+def typed_partitions(spark: SparkSession, table: Table, names: Iterable[str]) -> DataFrame:
+    """The partitions of these names, one in each row: `PARTITION_NAME`, and the values of its keys as rows show them.
+
+    What is none of the key's type is null. A table without keys has one partition, "".
+    """
+    keys = table.partition_keys
+    texts = [f"__acid_key_{place}" for place in range(len(keys))]
+    schema = ", ".join(f"{name} string" for name in [PARTITION_NAME, *texts])
+    found = [(name, *(value for _, value in parse_partition_name(name))) if name else ("",) for name in names]
+    cast = [f"try_cast({text} AS {sql_type(spark_type(key.type))})" for text, key in zip(texts, keys, strict=True)]
+    named = (f"{value} AS {quoted(key.name)}" for value, key in zip(cast, keys, strict=True))
+    typed = projected(spark.createDataFrame(found, schema), PARTITION_NAME, *named)
+    values = (f"{shown(key.type, quoted(key.name))} AS {quoted(key.name)}" for key in keys)
+    return declared(projected(typed, PARTITION_NAME, *values), keys)
 
 
 def with_constants(

@@ -325,6 +325,8 @@ def test_partitions_are_renamed(acid: AcidSession) -> None:
         ("decimal(5,2)", ["-0.5", "10", "2.25"]),
         ("double", ["-0.0", "0.0", "double('NaN')", "1e300"]),
         ("boolean", ["true", "false", "NULL"]),
+        ("char(4)", ["'ab'", "'ab  '", "'abc'", "'b'", "NULL"]),
+        ("varchar(4)", ["'ab'", "'ab '", "'abc'", "'b'"]),
     ],
 )
 def test_partitions_are_dropped_by_comparison(
@@ -337,7 +339,10 @@ def test_partitions_are_dropped_by_comparison(
     ]
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"k": kind, "l": "int"})
     rows_of = " UNION ALL ".join(f"SELECT {at} id, CAST({value} AS {kind}) k, 1 l" for at, value in enumerate(values))
-    for said, condition in random.sample(every, 3):
+    table = acid.connection.table("d", "t")
+    for said, condition in random.sample(every, 3 if "char" not in kind else len(every)):
+        if kind.startswith("char"):  # as Hive names it
+            acid.connection.add_partitions(table, {"k=ab  /l=1": f"{table.location}/k=ab  /l=1"})
         acid.sql(f"INSERT OVERWRITE d.t {rows_of}")
         before = acid.table("d.t")
         kept = rows(before.where(f"NOT coalesce({condition}, false)").select("id"))
