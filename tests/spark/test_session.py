@@ -125,7 +125,9 @@ def test_the_first_committer_wins(numbers: Any, spark: SparkSession) -> None:
             numbers.update("d.t", {"n": "100"}, "id = 1")
             assert other.update("d.t", {"n": "200"}, "id = 1") == 1
 
-    with pytest.raises(WriteConflictError, match=r"conflict on d/t.*both have changed the row \{writeid: 1, "):
+    with pytest.raises(
+        WriteConflictError, match=r"conflict on d/t.*both have changed the row \{writeid: 1, .*\(id = 1, n = "
+    ):
         lose()
     table = numbers.table("d.t")
     assert {r.id: r.n for r in table.where("n >= 100").collect()} == {1: 200}

@@ -82,6 +82,9 @@ class _Found:
         return write is None or any(first <= write <= last for first, last in self.compacted)
 
 
+Show = Callable[[str, Sequence[RowId]], Mapping[RowId, str]]
+"""Gives what rows of a partition have in them, of those that it finds."""
+
 Look = Callable[[Since, Mapping[str, str]], str | None]
 """Says why rows that others have added since matter to a statement, in partitions by their places."""
 
@@ -94,6 +97,7 @@ class ChangedRows:
         self._places: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._partitioned: set[str] = set()
         self._looks: defaultdict[str, list[Look]] = defaultdict(list)
+        self._shows: defaultdict[str, list[Show]] = defaultdict(list)
         self._is_more = False
 
     @property
@@ -119,6 +123,10 @@ class ChangedRows:
         """Have rows looked at that others have added, too: a statement has added what the table lacked."""
         self._looks[table].append(look)
 
+    def show_by(self, table: str, show: Show) -> None:
+        """Have rows of a table told by `show`, too, where they are why it conflicts."""
+        self._shows[table].append(show)
+
     def why_not_apart(self, table: str, since: Since, others: Sequence[Any]) -> str | None:
         """Why it cannot be told that `others`, the metastore's ``HiveAcidOtherChange``, have changed other rows.
 
@@ -134,12 +142,18 @@ class ChangedRows:
         places = [self._places[table][name] for name in names]
         for name, place, entries in zip(names, places, files.list_trees(places, max_depth=2), strict=True):
             found = _look(place, entries, since)
-            if found.has_own and (why := self._why_not(found, written[name])):
+            if not found.has_own:
+                continue
+            why = self._why_not(found, written[name])
+            if isinstance(why, list):
+                why = self._told(table, name, why)
+            if why is not None:
                 return f"{why} in {name}" if name else why
         asked = (look(since, self._places[table]) for look in self._looks[table])
         return next((why for why in asked if why), None)
 
-    def _why_not(self, found: _Found, written: Collection[int | None]) -> str | None:
+    def _why_not(self, found: _Found, written: Collection[int | None]) -> str | list[RowId] | None:
+        """As `why_not_apart`, of a partition; or some rows that both have changed."""
         gone = any(of not in found.writes and found.may_have_had(of) for of in written)
         if gone or found.is_unclear or found.unmarked - found.marked:
             return "rows were replaced, or their changes are not to be found any more"
@@ -150,16 +164,17 @@ class ChangedRows:
         if said is None:
             return "their changes cannot be read here"
         own, theirs = (merged(of.rows for of in some) for some in (said[: len(found.own)], said[len(found.own) :]))
-        same = list(islice(_same_rows(own, theirs), _SAMPLES))
-        if not same:
-            return None
-        rows = ", ".join(map(_told, same))
-        return f"both have changed the row{'s' if len(same) > 1 else ''} {rows}"
+        return list(islice(_same_rows(own, theirs), _SAMPLES)) or None
 
-
-def _told(row: RowId) -> str:
-    """A row as Hive and Spark show its ``ROW__ID``."""
-    return f"{{writeid: {row.write_id}, bucketid: {row.bucket_property}, rowid: {row.row_id}}}"
+    def _told(self, table: str, partition: str, same: Sequence[RowId]) -> str:
+        """That both have changed some rows: each as Hive and Spark show its ``ROW__ID``, and what it has in it."""
+        values = next((found for show in self._shows[table] if (found := show(partition, same))), {})
+        told = [
+            f"{{writeid: {row.write_id}, bucketid: {row.bucket_property}, rowid: {row.row_id}}}"
+            + (f" ({values[row]})" if row in values else "")
+            for row in same
+        ]
+        return f"both have changed the row{'s' if len(same) > 1 else ''} {', '.join(told)}"
 
 
 def _look(place: str, entries: Sequence[files.FileEntry], since: Since) -> _Found:

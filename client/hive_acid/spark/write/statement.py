@@ -28,6 +28,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import (
     ColumnError,
     ConstraintError,
+    HiveAcidError,
     SnapshotOutdatedError,
     StorageError,
     TableChangedError,
@@ -40,7 +41,7 @@ from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, 
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.properties import replaced_by
-from hive_acid.format.rows import encode_bucket
+from hive_acid.format.rows import RowId, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
@@ -55,8 +56,9 @@ from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.literal_hoisting import with_literals_put_back
 from hive_acid.spark.read.skipping import chosen_partitions, with_files_pruned
-from hive_acid.spark.read.table_frame import deleted_from, partition_columns, read_rows
+from hive_acid.spark.read.table_frame import KEY_COLUMNS, deleted_from, partition_columns, read_rows
 from hive_acid.spark.values.hashing import check_version
+from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import ZoneGuard
 from hive_acid.spark.values.types import refuse_instants, row_type
 from hive_acid.spark.write.distribution import BY_SIZE, TARGET_FILE_SIZE_BYTES, Distributor
@@ -66,11 +68,14 @@ from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.spark.write.upkeep import Written, keep_up
 from hive_acid.transactions.locks import read_component
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.wire import table_name
 from hive_acid.write.same_partitions import values_of
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
 from hive_acid.write.table_write import Intent, TableWrite, refuse_moved_partitions
 
 LOG = logging.getLogger(__name__)
+_SHOWN_COLUMNS, _SHOWN_LETTERS = 3, 40
+"""So many columns of a row are told by which a transaction conflicts, and so much of each."""
 _LOOKS = 3
 """So often partitions are looked for beside somebody who drops and renames them."""
 MANY_FILES, SMALL_FILES_BELOW = 64, 8
@@ -437,11 +442,35 @@ class Statement:
         found = self._numbered(found, write, one_directory=overwrites)
         warn_of_small_files(self.table, found, self.context)
         published = self._begun.publish(staging, found)
+        if any(one.files.kind == DELETE for one in published):
+            name = table_name(self.table.database, self.table.name)
+            self._begun.transaction.changed.show_by(name, self._shown)
         if self.context.statistics:
             written = [Written(one.partition, one.directory, one.files.kind == DELETE) for one in published]
             transaction = self._begun.transaction
             keep_up(self.context.connection, transaction, self.table, written, overwritten=overwrites)
         staging.remove()
+
+    def _shown(self, partition: str, rows: Sequence[RowId]) -> dict[RowId, str]:
+        """What some rows of a partition had in their first columns before the statement."""
+        if self._found is None:
+            return {}
+        state = self._found[1]
+        within = replace(state, partitions=tuple(one for one in state.partitions if one.name == partition))
+        wanted = ", ".join(f"({row.write_id}L, {row.bucket_property}, {row.row_id}L)" for row in rows)
+        names = [column.name for column in self.table.all_columns[:_SHOWN_COLUMNS]]
+        try:
+            found = read_rows(self.context.spark, within).where(f"({', '.join(KEY_COLUMNS)}) IN ({wanted})")
+            told = found.selectExpr(
+                *KEY_COLUMNS, *(f"left(CAST({quoted(name)} AS string), {_SHOWN_LETTERS})" for name in names)
+            ).collect()
+        except (HiveAcidError, OSError, PySparkException, Py4JJavaError):  # the conflict is told all the same
+            LOG.debug("rows of %s cannot be shown", self.table.full_name, exc_info=True)
+            return {}
+        return {
+            RowId(*row[:3]): ", ".join(f"{name} = {value}" for name, value in zip(names, row[3:], strict=True))
+            for row in told
+        }
 
     def _numbered(self, found: Sequence[StagedFiles], write: Write, *, one_directory: bool) -> list[StagedFiles]:
         """`found` with their statements: of new rows by the layout of the write, of delete events by their layer."""
