@@ -121,7 +121,7 @@ def play(
         has_added_same = kind is upsert and not rows.keys().isdisjoint(ids - there)
         if has_changed_same or has_added_same:
             with pytest.raises(
-                WriteConflictError, match=r"have changed the rows? .* \(id = \d, n = \d|has added a row"
+                WriteConflictError, match=r"have changed the rows? .* \(id = \d+, n = \d+|has added a row"
             ):
                 begun_block.__exit__(None, None, None)
         else:
