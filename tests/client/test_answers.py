@@ -21,6 +21,7 @@ from hive_acid.errors import (
 )
 from hive_acid.protocol import Question
 from hive_acid.transactions.states import TransactionKind, TransactionState
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
 from tests.interrupts import interrupted
@@ -118,13 +119,26 @@ def test_a_first_answer_without_sense(proxy: Meddler) -> None:
         connect(proxy.uri, timeout_ms=400)
 
 
+COMMITS = ("commit_txn", "hive_acid_commit_rows")
+
+
+def by_rows(transaction: Transaction, commit: str) -> None:
+    """Have it be a transaction that commits by this method."""
+    if commit == "hive_acid_commit_rows":
+        transaction.changed.begin("d.t", is_partitioned=False)
+
+
+@pytest.mark.parametrize("commit", COMMITS)
 @pytest.mark.parametrize("fault", ["stale", "half", "silent"])
-def test_a_commit_without_its_answer_touches_no_file(proxy: Meddler, connection: Connection, fault: str) -> None:
+def test_a_commit_without_its_answer_touches_no_file(
+    proxy: Meddler, connection: Connection, fault: str, commit: str
+) -> None:
     removed: list[int] = []
     transaction = connection.begin()
+    by_rows(transaction, commit)
     transaction.write_id("d", "t")
     transaction.on_abort(lambda: removed.append(1))
-    proxy.faults["commit_txn"] = fault
+    proxy.faults[commit] = fault
     transaction.commit()  # which may be repeated
     assert transaction.state is TransactionState.COMMITTED
     assert not removed
@@ -151,15 +165,19 @@ def test_an_interrupt_in_the_middle_of_a_call_spoils_no_other_one(proxy: Meddler
             assert connection.call("get_all_databases") == ["d", "default"]
 
 
+@pytest.mark.parametrize("commit", COMMITS)
 @pytest.mark.parametrize("fault", ["silent", "lost"])
-def test_files_go_after_an_interrupted_commit_only_if_it_has_not_committed(proxy: Meddler, fault: str) -> None:
+def test_files_go_after_an_interrupted_commit_only_if_it_has_not_committed(
+    proxy: Meddler, fault: str, commit: str
+) -> None:
     """The abort that follows an interrupt must not remove the files of what has committed."""
     removed: list[int] = []
     with connect(proxy.uri) as connection:
         transaction = connection.begin()
+        by_rows(transaction, commit)
         write_id = transaction.write_id("d", "t")
         transaction.on_abort(lambda: removed.append(1))
-        proxy.faults["commit_txn"] = fault
+        proxy.faults[commit] = fault
         with interrupted(KeyboardInterrupt, 0.4):
             transaction.commit()
         if fault == "lost":

@@ -25,7 +25,7 @@ ALL_STEPS = os.environ.get("HIVE_ACID_TEST_ALL_STEPS") == "1"
 """A long run; without it, of the steps of one name (as the renames of many files) the first and the last are taken."""
 
 READING_FUNCTIONS = {"join", "parent", "exists", "list_tree", "read", "read_range", "rename_is_copy", "size", "plain"}
-READING_CALLS = ("get", "show", "heartbeat", "check_lock", "find_", "hive_acid_")
+READING_CALLS = ("get", "show", "heartbeat", "check_lock", "find_", "hive_acid_why", "hive_acid_pressure")
 
 
 class Steps:

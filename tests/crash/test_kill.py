@@ -23,7 +23,7 @@ from tests.served import Served, served
 from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
 
-COMMIT = "metastore.commit_txn"
+COMMITS = ("metastore.commit_txn", "metastore.hive_acid_commit_rows", "metastore.hive_acid_replace_table")
 STEP_TURNS = 2
 """Within so many turns of a statement each step has its own."""
 
@@ -109,7 +109,7 @@ def test_kill(world: World, name: str, sample: Sample) -> None:
     steps = world.run(name, dry).steps
     after = world.content(statement, dry)
     # The service commits what it does by itself, as TRUNCATE, in the one call that asks for it.
-    commit = len(steps) - 1 - (steps[::-1].index(COMMIT) if COMMIT in steps else 0)
+    commit = max((number for number, step in enumerate(steps) if step in COMMITS), default=len(steps) - 1)
     database = world.prepared(statement)
     for last in _chosen(steps, commit, sample):
         if last > commit or statement.makes_table:

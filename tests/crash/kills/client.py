@@ -94,7 +94,8 @@ def _tell_commits(told: int) -> None:
 
     @wraps(call)
     def telling(connection: Connection, method: str, *arguments: Any) -> Any:
-        commits = method == "commit_txn" and arguments[0].txn_type != ttypes.TxnType.READ_ONLY
+        is_reader = method == "commit_txn" and arguments[0].txn_type == ttypes.TxnType.READ_ONLY
+        commits = method in ("commit_txn", "hive_acid_commit_rows") and not is_reader
         if commits:
             os.write(told, f"{SENT}\n".encode())
         answer = call(connection, method, *arguments)
