@@ -13,6 +13,8 @@ from tests.sampling import Sample
 
 DATA_PATH = ("test_session.py", "change/test_dml.py", "change/test_merge.py", "write/test_write.py")
 IN_ALL_WAYS = "enabled/test_behaviour.py"
+OF_BOTH_KINDS = ("test_what_comes", "test_all_values", "test_a_process_that_is_killed", "test_what_ends_a_stream")
+STREAMS = ("stream_source/test_over_connect.py", *(f"stream_source/test_stream.py::{name}" for name in OF_BOTH_KINDS))
 
 pytestmark = [
     *(pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)),
@@ -28,6 +30,10 @@ def test_the_data_path_over_connect(sample: Sample) -> None:
 def test_what_all_ways_do_is_done_over_connect(sample: Sample) -> None:
     """The same cases with what is expected of them."""
     _passes([IN_ALL_WAYS], sample)
+
+
+def test_tables_are_streams_over_connect(sample: Sample) -> None:
+    _passes(STREAMS, sample)
 
 
 def _passes(files: Sequence[str], sample: Sample) -> None:

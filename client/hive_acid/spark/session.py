@@ -13,7 +13,7 @@ use. ``with acid.snapshot():`` gives several reads the same one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -78,8 +78,7 @@ class AcidSession(ReadVerbs):
         blocks = Blocks(spark, connection, lock_timeout_ms, idle_in_transaction_timeout_ms, isolation_of(isolation))
         super().__init__(where, blocks, manager)
         self._sql = Sql(self, self._blocks)
-        # How a sink makes sessions, with whatever Spark session its batches come.
-        self._derived = partial(
+        self._derived: Callable[[SparkSession, Connection], AcidSession] = partial(
             AcidSession,
             compression=compression,
             lock_timeout_ms=lock_timeout_ms,

@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from tests.served import Served
 from tests.spark.house import House
-from tests.spark.stream_source.walk import Follower, Row, Writer
+from tests.spark.stream_source.taken import Row
+from tests.spark.stream_source.walk import Follower, Writer
 from tests.waiting import until
 
 

@@ -47,12 +47,17 @@ def test_each_committed_write_is_new_once(seed: int) -> None:
     start: Position | None = None
     for _ in range(30):
         table.step()
-        end = Position.parse(str(Position.of(7, table.write_ids, since)))
+        everything = Position.of(7, table.write_ids, 0)
+        end = Position.parse(str(everything.beginning_at(since)))
+        assert end == Position.of(7, table.write_ids, since)
         if chance.random() < 0.5:
             continue
         fresh = Fresh.between(start, end)
         new = [one for one in range(_HIGHEST + 2) if fresh.any_in(one, one)]
         assert new == _by_sql(fresh)
+        if start is not None:
+            assert start.is_within(everything)
+            assert everything.is_within(start) == (not new)
         come += new
         for first in range(0, _HIGHEST, 3):
             for last in range(first, _HIGHEST + 2, 2):

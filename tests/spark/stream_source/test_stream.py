@@ -1,9 +1,10 @@
-"""Streams of tables: what comes, once, through restarts; and what is refused."""
+"""Streams of tables: what comes, once, through restarts; and what is refused. Over Connect as in a classic session."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -12,50 +13,50 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.errors import NoSuchObjectError, TableNotAcidError, ViewError
 from hive_acid.spark import AcidSession
 from tests.served import served
 from tests.spark.compaction import compact_table
-from tests.spark.conftest import OVER_CONNECT
 from tests.spark.house import House
 from tests.spark.stream_source.insert_only_walk import GrowingWalk
-from tests.spark.stream_source.walk import Walk
-from tests.values.rows.exact import rows_of
+from tests.spark.stream_source.taken import Taken
+from tests.spark.stream_source.walk import TELLS_SOURCES, Walk
+from tests.values.rows.exact import exactly, rows_of
 from tests.values.rows.hostile import TYPES, stored
 from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(OVER_CONNECT, reason="a server of Spark Connect cannot ask this process for new rows"),
-]
+pytestmark = pytest.mark.spark
+of_told_sources = pytest.mark.skipif(not TELLS_SOURCES, reason="Spark 4.1 does not tell its source where a stream is")
 
 Batches = list[list[tuple[Any, ...]]]
 
 
 class Stream:
-    """A stream of ``d.t`` and its checkpoint; `batches` are those that had rows."""
+    """A stream of ``d.t`` and its checkpoint."""
 
     def __init__(self, acid: AcidSession, checkpoint: Path) -> None:
         self._acid = acid
         self._checkpoint = str(checkpoint)
-        self.batches: Batches = []
+        self._taken = Taken(Path(f"{checkpoint}.taken"))
+
+    @property
+    def batches(self) -> Batches:
+        """Those that had rows, since the last `taken` has begun."""
+        return [rows for rows in self._taken.batches.values() if rows]
 
     def taken(self, start: str | int = "earliest", frame: DataFrame | None = None) -> Batches:
         """Take all that is there, and tell it."""
-        self.batches = []
+        self._taken.forget()
         frame = self._acid.read_stream("d.t", start) if frame is None else frame
         self.started(frame).awaitTermination()
         return self.batches
 
     def started(self, frame: DataFrame, take: Callable[[DataFrame, int], None] | None = None, **trigger: Any) -> Any:
         writer = frame.writeStream.option("checkpointLocation", self._checkpoint)
-        return writer.trigger(**(trigger or {"availableNow": True})).foreachBatch(take or self._take).start()
-
-    def _take(self, frame: DataFrame, _: int) -> None:
-        if rows := sorted(map(tuple, frame.collect())):
-            self.batches.append(rows)
+        return writer.trigger(**(trigger or {"availableNow": True})).foreachBatch(take or self._taken).start()
 
 
 @pytest.fixture
@@ -123,6 +124,7 @@ def test_a_write_that_commits_late(acid: AcidSession, stream: Stream) -> None:
     assert stream.taken() == [[(3, 30), (6, 60)]]
 
 
+@of_told_sources
 @pytest.mark.parametrize(("start", "comes"), [(0, [1, 2, 3]), ("2", [2, 3]), (3, [3]), (4, []), ("LATEST", [])])
 def test_where_it_begins(acid: AcidSession, tmp_path: Path, start: Any, comes: list[int]) -> None:
     acid.create_table("d.t", {"id": "int"})
@@ -133,6 +135,24 @@ def test_where_it_begins(acid: AcidSession, tmp_path: Path, start: Any, comes: l
     acid.sql("INSERT INTO d.t VALUES (4)")
     assert stream.taken(start) == [[(4,)]]
     assert stream.taken("earliest") == []
+
+
+@of_told_sources
+@pytest.mark.parametrize(("begun", "again"), [("earliest", 3), (2, "earliest")])
+def test_a_checkpoint_says_where_its_stream_has_begun(
+    acid: AcidSession, stream: Stream, begun: str | int, again: str | int
+) -> None:
+    """Not what a stream would begin with now, also where a write from before that is still to come."""
+    with hive_acid.spark.session(acid.spark, acid.connection.uri) as other:
+        with acid.transaction():
+            acid.sql("INSERT INTO d.t VALUES (3, 30)")  # write 2
+            other.sql("INSERT INTO d.t VALUES (4, 40)")
+            came = Stream(other, Path(stream._checkpoint))
+            assert came.taken(begun)[0][-1:] == [(4, 40)]
+            other.sql("INSERT INTO d.t VALUES (5, 50)")
+            assert came.taken(again) == [[(5, 50)]]
+        other.sql("INSERT INTO d.t VALUES (6, 60)")
+        assert came.taken(again) == [[(3, 30), (6, 60)]]
 
 
 def test_rows_from_before_the_table_was_acid(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
@@ -156,28 +176,24 @@ def test_all_values(acid: AcidSession, spark: SparkSession, tmp_path: Path, prop
     lines = [[f"{of[place % len(of)].sql} AS {name}" for name, of in values.items()] for place in range(longest)]
     whole = reduce(DataFrame.unionByName, (spark.range(1).selectExpr(*line) for line in lines))
     acid.insert("d.t", whole)
-    found: list[Any] = []
-    stream = Stream(acid, tmp_path / "checkpoint")
-    query = stream.started(
-        acid.read_stream("d.t"), lambda frame, _: found.append((frame.schema, rows_of(frame, list(TYPES))))
-    )
-    query.awaitTermination()
-    ((schema, rows),) = found
+    taken = Taken(tmp_path / "taken", lambda frame: (frame.schema, rows_of(frame, list(TYPES))))
+    Stream(acid, tmp_path / "checkpoint").started(acid.read_stream("d.t"), taken).awaitTermination()
+    ((schema, rows),) = taken.batches.values()
     table = acid.table("d.t")
     assert schema == table.schema
-    assert sorted(map(repr, rows)) == sorted(map(repr, rows_of(table, list(TYPES))))
+    assert Counter(map(exactly, rows)) == Counter(map(exactly, rows_of(table, list(TYPES))))
 
 
 def test_a_process_that_is_killed(acid: AcidSession, stream: Stream, tmp_path: Path) -> None:
-    """Its batch is read again by another one, and files have each row once."""
-    place = str(tmp_path / "copied")
-    text = _PROGRAM.format(uri=acid.connection.uri, checkpoint=stream._checkpoint, place=place)
+    """Its batch is read again by another one, and files have each row once. Over Connect its server ends with it."""
+    place, slow = str(tmp_path / "copied"), tmp_path / "slow"
+    text = _PROGRAM.format(uri=acid.connection.uri, checkpoint=stream._checkpoint, place=place, slow=slow)
     program = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout is not None
         assert "copied" in next(line for line in program.stdout if "copied" in line)
         acid.sql("INSERT INTO d.t VALUES (3, 30)")
-        assert "slow" in next(line for line in program.stdout if "slow" in line)
+        until(slow.exists)
     finally:
         program.kill()
         program.wait()
@@ -189,28 +205,24 @@ def test_a_process_that_is_killed(acid: AcidSession, stream: Stream, tmp_path: P
 
 
 _PROGRAM = """
+import pathlib
 import signal
 import hive_acid.spark
-from pyspark.sql import SparkSession
-from hive_acid.spark.jvm.java import ensure_java
 from pyspark.sql import functions as F
+from tests.spark.conftest import started
 from tests.waiting import until
-ensure_java()
-spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC").config("spark.sql.session.timeZone", "UTC")
-    .config("spark.log.level", "OFF").getOrCreate())
+spark = started()
 acid = hive_acid.spark.session(spark, "{uri}")
 @F.udf("int")
 def slowly(n):
     if n == 30:
+        pathlib.Path("{slow}").touch()
         signal.pause()
     return n
 frame = acid.read_stream("d.t").withColumn("n", slowly("n"))
 query = frame.writeStream.option("checkpointLocation", "{checkpoint}").start("{place}", format="parquet")
 until(lambda: query.lastProgress and query.lastProgress["batchId"] == 0)
 print("copied", flush=True)
-until(lambda: query.status["isTriggerActive"] and spark.sparkContext.statusTracker().getActiveJobsIds())
-print("slow", flush=True)
 signal.pause()
 """
 
@@ -218,13 +230,12 @@ signal.pause()
 def test_it_counts_over_batches_without_rows(acid: AcidSession, stream: Stream) -> None:
     """What Spark keeps of a stream it keeps, whatever a batch is made of: deletes, or nothing at all."""
     counts = acid.read_stream("d.t").groupBy("id").count()
-    found: dict[int, int] = {}
+    taken = Taken(Path(stream._checkpoint + ".counted"))
 
     def take() -> dict[int, int]:
         writer = counts.writeStream.outputMode("update").option("checkpointLocation", stream._checkpoint)
-        query = writer.trigger(availableNow=True).foreachBatch(lambda frame, _: found.update(frame.collect())).start()
-        query.awaitTermination()
-        return found
+        writer.trigger(availableNow=True).foreachBatch(taken).start().awaitTermination()
+        return {id_: count for batch in taken.batches.values() for id_, count in batch}
 
     assert take() == {1: 1, 2: 1}
     acid.sql("DELETE FROM d.t WHERE id = 1")
@@ -234,6 +245,21 @@ def test_it_counts_over_batches_without_rows(acid: AcidSession, stream: Stream) 
     assert take() == {1: 2, 2: 2}
 
 
+def test_it_waits_for_late_rows_as_long_as_is_said(acid: AcidSession, tmp_path: Path) -> None:
+    """A window is told when the watermark is behind it, and a row that comes later is not in it."""
+    acid.create_table("d.t", {"at": "timestamp", "n": "int"})
+    late = acid.read_stream("d.t").withWatermark("at", "10 minutes").groupBy(F.window("at", "10 minutes"))
+    sums = late.agg(F.sum("n").alias("n")).selectExpr("CAST(window.start AS STRING) AS start", "n")
+    stream = Stream(acid, tmp_path / "checkpoint")
+    acid.sql("INSERT INTO d.t VALUES (TIMESTAMP '2024-01-01 00:01:00', 1), (TIMESTAMP '2024-01-01 00:02:00', 2)")
+    assert stream.taken(frame=sums) == []
+    acid.sql("INSERT INTO d.t VALUES (TIMESTAMP '2024-01-01 01:00:00', 4)")
+    assert stream.taken(frame=sums) == [[("2024-01-01 00:00:00", 3)]]
+    acid.sql("INSERT INTO d.t VALUES (TIMESTAMP '2024-01-01 00:03:00', 8), (TIMESTAMP '2024-01-01 02:00:00', 16)")
+    assert stream.taken(frame=sums) == [[("2024-01-01 01:00:00", 4)]]
+
+
+@of_told_sources
 def test_a_batch_is_limited(acid: AcidSession, spark: SparkSession, stream: Stream, tmp_path: Path) -> None:
     """To whole writes, the oldest first; what a compaction has put together is one."""
     for number in range(3, 7):
@@ -278,17 +304,22 @@ def test_a_batch_keeps_its_files_and_ends(acid: AcidSession, postgres_url: str, 
         own.create_table("d.t", {"id": "int"})
         for number in (1, 2):
             own.sql(f"INSERT INTO d.t VALUES ({number})")
-        found: Batches = []
+        begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
 
-        def take(frame: DataFrame, _: int) -> None:
+        def when_cleaned(frame: DataFrame) -> list[tuple[Any, ...]]:
+            begun.touch()
+            until(cleaned.exists)
+            return sorted(map(tuple, frame.collect()))
+
+        taken = Taken(tmp_path / "taken", when_cleaned)
+        query = Stream(own, tmp_path / "checkpoint").started(own.read_stream("d.t"), taken, processingTime="1 hour")
+        try:
+            until(begun.exists)
             compact_table(acid.spark, own, "d.t", "major")
             house.clean()
-            found.append(sorted(map(tuple, frame.collect())))
-
-        query = Stream(own, tmp_path / "checkpoint").started(own.read_stream("d.t"), take, processingTime="1 hour")
-        try:
-            until(lambda: found)
-            assert found == [[(1,), (2,)]]
+            cleaned.touch()
+            until(lambda: taken.batches)
+            assert taken.batches == {0: [(1,), (2,)]}
             own.drop_table("d.t")
         finally:
             query.stop()
@@ -427,8 +458,9 @@ def test_sparks_own_words(acid: AcidSession, spark: SparkSession, stream: Stream
             spark.readStream.options(ignoreDeletes=True).table("d.t")
         with pytest.raises(ValueError, match="maxFilesPerTrigger is a whole number from 1, not 'all'"):
             spark.readStream.option("maxfilespertrigger", "all").table("d.t")
-        limited = spark.readStream.option("maxFilesPerTrigger", 1).option("maxBytesPerTrigger", "1g").table("d.t")
-        assert Stream(acid, Path(stream._checkpoint + "3")).taken(frame=limited) == [[(1, 10), (2, 20)], [(3, 30)]]
+        if TELLS_SOURCES:
+            limited = spark.readStream.option("maxFilesPerTrigger", 1).option("maxBytesPerTrigger", "1g").table("d.t")
+            assert Stream(acid, Path(stream._checkpoint + "3")).taken(frame=limited) == [[(1, 10), (2, 20)], [(3, 30)]]
         with pytest.raises(ValueError, match="its own columns"):
             spark.readStream.schema("id int").table("d.t")
         with pytest.raises(NoSuchObjectError):

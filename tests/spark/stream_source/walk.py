@@ -13,15 +13,20 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
 from hive_acid.spark import AcidSession
 from tests.served import Served
 from tests.spark.compaction import compact_table
+from tests.spark.conftest import OVER_CONNECT
 from tests.spark.house import House
+from tests.spark.stream_source.taken import Row, Taken
 
-Row = tuple[Any, ...]
+TELLS_SOURCES = not OVER_CONNECT or not pyspark.__version__.startswith("4.1")
+"""Whether Spark tells a source where its stream is: without that, batches are not limited."""
+
 _ABANDONED = RuntimeError("the writer has changed its mind")
 
 
@@ -157,13 +162,13 @@ class Follower:
     def __init__(self, acid: AcidSession, checkpoint: Path, chance: random.Random) -> None:
         self._acid = acid
         self._checkpoint = str(checkpoint)
+        self._place = Path(f"{checkpoint}.taken")
         self._chance = chance
-        self._batches: dict[int, list[Row]] = {}
         self._query: Any = None
 
     @property
     def came(self) -> Counter[Row]:
-        return Counter(row for batch in self._batches.values() for row in batch)
+        return Counter(row for batch in Taken(self._place).batches.values() for row in batch)
 
     def drain(self) -> Counter[Row]:
         """All that is there, by a query that ends; what came new."""
@@ -193,18 +198,16 @@ class Follower:
             self._query = None
 
     def _started(self, *, fails: bool = False, **trigger: Any) -> Any:
-        def take(frame: DataFrame, batch: int) -> None:
+        def look(frame: DataFrame) -> list[Row]:
             keys = [name for name in frame.columns if name == "p"]
-            rows = [tuple(row) for row in frame.select("id", "v", "s", *keys).collect()]
-            if fails:
-                raise RuntimeError("killed before it is done")
-            self._batches[batch] = rows
+            return [tuple(row) for row in frame.select("id", "v", "s", *keys).collect()]
 
-        frame = self._acid.read_stream("d.t", max_files=self._chance.choice((None, None, 1, 3)))
+        limit = self._chance.choice((None, None, 1, 3))
+        frame = self._acid.read_stream("d.t", max_files=limit if TELLS_SOURCES else None)
         return (
             frame.writeStream.option("checkpointLocation", self._checkpoint)
             .trigger(**trigger)
-            .foreachBatch(take)
+            .foreachBatch(Taken(self._place, look, fails=fails))
             .start()
         )
 

@@ -54,13 +54,8 @@ class RowSource(Protocol):
 
 
 def check_calls_back(spark: SparkSession, what: str) -> None:
-    """Raise UnsupportedTableError in a session whose JVM cannot call this process back: `what` is refused there."""
-    context: Any = vars(spark).get("_sc")
-    if context is None:
-        raise UnsupportedTableError(
-            f"{what} is not read as a stream over Spark Connect, whose server cannot ask this process for new rows: "
-            "use a classic session, SparkSession.builder.master(…), or read spark.table(…) whenever you want its rows"
-        )
+    """Raise UnsupportedTableError where a callback of the JVM does not tell its query: `what` is refused there."""
+    context: Any = spark.sparkContext
     if not isinstance(context._gateway, ClientServer):
         raise UnsupportedTableError(
             f"{what} is not read as a stream where PYSPARK_PIN_THREAD is false: which query asks cannot be told"

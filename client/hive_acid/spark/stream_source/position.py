@@ -42,6 +42,10 @@ class Position:
             high = invalid.pop() - 1
         return cls(table_id, high, _runs(one for one in invalid if one >= since), since)
 
+    def beginning_at(self, since: int) -> Self:
+        """Of one that wants all rows, the same where those of writes before `since` are not wanted."""
+        return replace(self, without=_less(self.without, ((EARLIEST, since - 1),)), since=since)
+
     def as_far_as(self, write_id: int, start: Self | None) -> Self:
         """The position behind `start` of the writes that this one sees up to `write_id`, and of no later one."""
         some = _less(Fresh.between(start, self).runs, ((write_id + 1, max(write_id, self.high) + 1),))
@@ -66,8 +70,8 @@ class Position:
         return json.dumps(found)
 
     def is_within(self, other: Self) -> bool:
-        """Whether all writes of which rows have come have come there as well."""
-        return not _less(self.seen, other.seen)
+        """Whether all writes of which rows have come have come there as well, or are not wanted there."""
+        return not Fresh.between(other, self).runs
 
     @property
     def seen(self) -> Runs:

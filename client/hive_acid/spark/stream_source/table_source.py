@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.errors import SnapshotOutdatedError, TableChangedError, UnsupportedTableError
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.spark.jvm.stream_sources import check_calls_back, is_active, streaming_frame
 from hive_acid.spark.read.listing import TableState, check_transactional
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.stream_source.batch_limit import BatchLimit
@@ -23,7 +24,6 @@ from hive_acid.spark.stream_source.fresh_rows import fresh_rows, written
 from hive_acid.spark.stream_source.kept_files import KeptFiles
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh, Position
 from hive_acid.spark.stream_source.start import OPTION, Start
-from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.reads import valid_write_ids
 from hive_acid.transactions.states import TransactionKind
@@ -36,36 +36,40 @@ _POLL_S = 0.2
 _WATCH_S = 0.5
 
 
-def read_stream(context: Context, blocks: Blocks, table: Table, start: Start, limit: BatchLimit) -> DataFrame:
-    """The stream of a table's new rows.
+class Place(NamedTuple):
+    """Where a stream's batches are read: a session of Spark that is joined to the metastore, and its transactions."""
 
-    Raises UnsupportedTableError in a session over Connect, and TableNotAcidError.
-    """
-    check_transactional(table)
-    check_calls_back(context.spark, table.full_name)
-    context.zones.check(row_type(table.columns))
-    nothing = TableState(table, ValidWriteIdList(table.full_name, 0), (), limits=context.limits)
-    empty = fresh_rows(context.spark, nothing, Fresh(()))
-    return streaming_frame(context.spark, TableSource(context, blocks, table, start, limit), table.full_name, empty)
+    context: Context
+    blocks: Blocks
 
 
 class TableSource:
     """What each query of one stream asks; several may share it."""
 
-    def __init__(self, context: Context, blocks: Blocks, table: Table, start: Start, limit: BatchLimit) -> None:
-        self._context = context
-        self._blocks = blocks
+    def __init__(
+        self,
+        place: Place,
+        table: Table,
+        start: Start,
+        limit: BatchLimit,
+        is_active: Callable[[str], bool | None] | None = None,
+    ) -> None:
+        """`is_active` says whether a query is in a batch; without it, who asks says soon when one is over."""
+        self.move_to(place)
         self._table = table
         self._reference = TableReference.of(table)
         self._start = start
         self._limit = limit
+        self._is_active = is_active
         self._reading: dict[str, Transaction] = {}
         self._kept = KeptFiles()
         """Of an insert-only table, whose rows are told apart by where their writes have put them."""
         self._looked: dict[str, tuple[str, float]] = {}
-        self._since: dict[str, int] = {}
-        """By query the first write that is wanted, as its checkpoint has it: it was told where that began."""
         self._guard = threading.Lock()
+
+    def move_to(self, place: Place) -> None:
+        """Read in another session of Spark from now on."""
+        self._context, self._blocks = place
 
     # --- as RowSource has it ---------------------------------------------------------------------
 
@@ -75,21 +79,25 @@ class TableSource:
         pause_s = at + _POLL_S - time.monotonic()
         if pause_s > 0:
             time.sleep(pause_s)
-        since = self._since.get(query, self._start.since)
-        now = Position.of(self._table.id, self._write_ids(), since)
+        now = Position.of(self._table.id, self._write_ids(), EARLIEST)
         if not self._table.is_full_acid:
-            now = self._kept.from_now(query, now, lambda: self._begin_to_keep(since))
+            now = self._kept.from_now(query, now, self._begin_to_keep)
         found = str(now)
         self._looked[query] = found, time.monotonic() if found == known else 0.0
         return found
 
-    def _begin_to_keep(self, since: int) -> tuple[Position, Transaction]:
+    def _begin_to_keep(self) -> tuple[Position, Transaction]:
         transaction = self._blocks.begin(TransactionKind.READ, [self._table.full_name])
         write_ids = transaction.write_ids(self._table.database, self._table.name)
-        return Position.of(self._table.id, write_ids, since), transaction
+        return Position.of(self._table.id, write_ids, EARLIEST), transaction
 
     def end_of_batch(self, query: str, start: str | None, newest: str) -> str:
-        """`newest`, or the last write that still belongs to one batch by the limit."""
+        """`newest`, or the last write that still belongs to one batch by the limit.
+
+        Where the stream has begun is told by its checkpoint, if there is one, and not by what it would begin with now.
+        """
+        since = self._start.since if start is None else Position.parse(start).since
+        newest = str(Position.parse(newest).beginning_at(since))
         if not self._limit or start == newest or (start is None and self._start.is_latest):
             return newest
         fresh = self._fresh(start, newest)
@@ -107,7 +115,6 @@ class TableSource:
     def batch(self, query: str, start: str | None, end: str) -> DataFrame:
         """The rows of the writes that `end` sees and `start` does not."""
         fresh = self._fresh(start, end)
-        self._since[query] = Position.parse(end if start is None else start).since
         name = self._table.full_name
         transaction = self._blocks.begin(TransactionKind.READ, [name])
         try:
@@ -124,8 +131,13 @@ class TableSource:
             raise
         with self._guard:
             self._reading[query] = transaction
-        _Watch(self, self._context.spark, query, transaction).start()
+        if self._is_active is not None:
+            _Watch(self, self._is_active, query, transaction).start()
         return rows
+
+    def location(self) -> str:
+        """Where the table is now."""
+        return self._context.definitions.now(self._reference).location
 
     def _state(self, query: str, transaction: Transaction, table: Table) -> TableState:
         """The table as the transaction sees it; an insert-only one as if no compaction had been since a batch."""
@@ -221,10 +233,12 @@ class TableSource:
 class _Watch(threading.Thread):
     """Ends a batch's transaction when its query waits for the next time, which may be long."""
 
-    def __init__(self, source: TableSource, spark: SparkSession, query: str, transaction: Transaction) -> None:
+    def __init__(
+        self, source: TableSource, is_active: Callable[[str], bool | None], query: str, transaction: Transaction
+    ) -> None:
         super().__init__(name=f"hive-acid-stream-{transaction.id}", daemon=True)
         self._source = source
-        self._spark = spark
+        self._asked = is_active
         self._query = query
         self._transaction = transaction
 
@@ -236,6 +250,6 @@ class _Watch(threading.Thread):
 
     def _is_active(self) -> bool:
         try:
-            return is_active(self._spark, self._query) is True
+            return self._asked(self._query) is True
         except Exception:  # Spark has been stopped
             return False

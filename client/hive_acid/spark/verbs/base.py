@@ -18,6 +18,8 @@ from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.jvm.forked import check_spark
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.snapshots.blocks import Blocks
+from hive_acid.spark.stream_source.connect_source import OpenSession
+from hive_acid.spark.stream_source.table_source import Place
 from hive_acid.spark.tables.plain import TURN_ON
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.states import TransactionKind, isolation_of
@@ -27,11 +29,19 @@ from hive_acid.transactions.transaction import Transaction
 class SessionBase:
     """A Spark session that is joined to a metastore; its verbs are in the classes that are made of it."""
 
+    _derived: OpenSession
+    """How another one like it is made, with whatever Spark session: a server's, where sinks and streams run."""
+
     def __init__(self, where: Context, blocks: Blocks, manager: TransactionManager) -> None:
         self.connection = where.connection
         self.manager = manager
         self._where = where
         self._blocks = blocks
+
+    @property
+    def place(self) -> Place:
+        """Where its statements run, as streams want it."""
+        return Place(self._context, self._blocks)
 
     @property
     def spark(self) -> SparkSession:

@@ -27,7 +27,7 @@ from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.spark.stream_source.batch_limit import BatchLimit
 from hive_acid.spark.stream_source.start import Start
-from hive_acid.spark.stream_source.table_source import read_stream
+from hive_acid.spark.stream_source.streams import read_stream
 from hive_acid.spark.tables import plain
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import check_condition
@@ -140,12 +140,12 @@ class ReadVerbs(TableVerbs):
         With `max_files` or `max_bytes` (a number, or ``"512m"``) a batch has whole writes, the oldest first, as many as
         have so many files or bytes, and always one. What a compaction has put together is not divided.
 
-        Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError over Spark Connect, and ValueError for
-        another start.
+        Over Spark Connect the server reads, and its Python needs hive-acid. Raises NoSuchObjectError,
+        TableNotAcidError, UnsupportedTableError for a server that cannot, and ValueError for another start.
         """
         self._refuse_without_transactions()
         begins, limit = Start.of(start), BatchLimit.of(max_files, max_bytes)
-        return self._handed_out(read_stream(self._context, self._blocks, self._lookup(table), begins, limit))
+        return self._handed_out(read_stream(self.place, self._lookup(table), begins, limit, self._derived))
 
     def history(self, table: str | Table) -> DataFrame:
         """The writes of a table, the newest first, as far as its files and the metastore tell of them (null where not).
