@@ -2646,11 +2646,14 @@ struct HiveAcidOrphansResponse {
 }
 
 // Commits a transaction, and gives a table that it has overwritten whole the definition of its new rows, both or
-// neither. Columns, buckets and parameters may be others than before; the rest is left as it is.
+// neither. Columns, buckets and parameters may be others than before; the rest is left as it is. With a successor the
+// table is dropped, and that one, which is called hive_acid_successor_<txnid>, gets its name, its owner, its privileges
+// and the parameters of `table`, of which nothing else counts then.
 struct HiveAcidReplaceTableRequest {
   1: required i64 txnid
   2: required i64 tableId
   3: required Table table
+  4: optional i64 successorId
 }
 
 // Commits a transaction whose owner has found that other transactions have changed other rows than it has.

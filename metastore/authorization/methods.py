@@ -202,7 +202,9 @@ ADMIN on server when rqst.replPolicy rqst.replLastIdInfo rqst.writeEventInfos
 INSERT|UPDATE|DELETE|ALTER on numbered rqst.keyValue.tableId when rqst.keyValue
     commit_txn
 own txn rqst.txnid
-alter table rqst.table.dbName rqst.table.tableName rqst.table.catName rqst.table
+alter table rqst.table.dbName rqst.table.tableName rqst.table.catName rqst.table unless rqst.successorId
+DROP on table rqst.table.dbName rqst.table.tableName rqst.table.catName when rqst.successorId
+CREATE on database rqst.table.dbName rqst.table.catName when rqst.successorId
     hive_acid_replace_table
 own txn rqst.txnid
     hive_acid_commit_rows

@@ -12,12 +12,14 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from metastore.catalog import records
 from metastore.catalog.column_statistics import Analysis, ColumnStatistics, StatisticsKind
 from metastore.catalog.constraint import Constraint
 from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
+from metastore.catalog.schema import PARTITION
 from metastore.events.models import Event, EventType
 from metastore.events.recording import is_recording, record
 
@@ -66,6 +68,14 @@ def database_dropped(connection: Connection, database: DatabaseInfo) -> None:
 
 def table_created(connection: Connection, table: Table) -> None:
     record(connection, Event(EventType.CREATE_TABLE, table.database, table.name, {"table": plain(table)}))
+
+
+def table_appeared(connection: Connection, table: Table) -> None:
+    """A table is there with its partitions, of which nothing was told before."""
+    table_created(connection, table)
+    if is_recording(connection):
+        query = select(*records.PARTITION_COLUMNS).where(PARTITION.c.table_id == table.id).order_by(PARTITION.c.name)
+        partitions_added(connection, table, list(map(records.partition_reader(table), connection.execute(query))))
 
 
 def table_altered(connection: Connection, before: Table, after: Table, truncated: bool = False) -> None:

@@ -11,6 +11,7 @@ from metastore.catalog.definition.alterations import Alterations
 from metastore.catalog.definition.catalogs import Catalogs
 from metastore.catalog.definition.databases import Databases
 from metastore.catalog.definition.listings import Listings
+from metastore.catalog.definition.successors import Successors
 from metastore.catalog.definition.tables import Tables
 from metastore.catalog.definition.views import MaterializedViews
 from metastore.catalog.identity import metastore_uuid
@@ -66,6 +67,7 @@ class CatalogService:
         overwrites = Overwrites(db, txns or TxnService(db, TxnConfig()), config)
         self.truncations = Truncations(db, self.tables, directories, self._neighbours, self.removals, overwrites)
         self.soft_drops = SoftDrops(db, overwrites, config)
+        self.successors = Successors(db, self.tables, self._neighbours, self.removals)
         self.trash = Trash(db, self.tables, directories, self._neighbours, self.removals, moves)
         self.partitions = Partitions(db, self.tables, config)
         self.partition_changes = PartitionChanges(db, self.partitions, directories, self._neighbours, self.removals)
@@ -92,9 +94,11 @@ class CatalogService:
 
     def tidy(self) -> int:
         """Finish removals that failed, empty the trash of what is too old, and drop the temporary tables of sessions
-        that have died; returns how many directories went, and databases of such sessions.
+        that have died, and tables that will never take another one's place; returns how many directories went, and
+        databases of such sessions, and tables.
         """
-        return self.removals.run_due() + self.trash.purge() + self.databases.drop_abandoned()
+        removed = self.removals.run_due() + self.trash.purge()
+        return removed + self.databases.drop_abandoned() + self.successors.drop_abandoned()
 
     # --- for the other slices ---
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert
 
+from hive_acid.format.properties import is_successor
 from metastore.events.models import Event
 from metastore.events.schema import EVENT
 from metastore.store.database import Database
@@ -35,10 +36,11 @@ def record(connection: Connection, *events: Event) -> None:
     """Put events down, in their order; to be called after the change itself.
 
     After it, because the change waits for those it depends on: so an event stands behind those of what had to happen
-    before. Does nothing if recording is off.
+    before. Does nothing if recording is off. Nothing is told of a table that is about to take another one's place.
     """
-    if events and is_recording(connection):
-        store(connection, events)
+    told = [event for event in events if not is_successor(event.table or "")]
+    if told and is_recording(connection):
+        store(connection, told)
 
 
 def store(connection: Connection, events: Iterable[Event]) -> list[int]:

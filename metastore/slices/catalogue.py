@@ -59,7 +59,7 @@ class CatalogueSlice:
         return {
             **databases.handlers(catalog),
             **tables.handlers(catalog),
-            **replacing.handlers(catalog.alterations, self._commits),
+            **replacing.handlers(catalog, self._commits),
             **table_lists.handlers(catalog),
             **partitions.handlers(catalog),
             **partition_lists.handlers(catalog),

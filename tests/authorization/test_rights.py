@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from hive_acid.format.properties import SUCCEEDS, successor_name
 from hive_acid.wire import ttypes
 from metastore.authorization.models import Who, table_thing
 from metastore.authorization.rights import RightsBook
@@ -64,6 +66,53 @@ def test_verbs_are_enforced_one_by_one(root: Caller, cast: Callable[..., Caller]
     with refused(INTERNAL, "it takes ADMIN"):
         bob.call("compact", ttypes.CompactionRequest(dbname=home, tablename="t", type=1))
     grant(ann, "DROP", target(home), "bob")
+    bob.call("drop_table", home, "t", False)
+
+
+def test_to_take_the_place_of_a_table_takes_what_drop_and_create_take(
+    root: Caller, cast: Callable[..., Caller], home: str
+) -> None:
+    """Each right that is missing is one that it fails for; the new one has the owner and the privileges of before."""
+    ann, bob = cast("ann"), cast("bob")
+    txn = bob.begin()
+    with refused(INTERNAL, "it takes DELETE or DROP on table"):
+        bob.lock(f"x {home}/t d", txn=txn)
+    grant(ann, "DROP", target(home, "t"), "bob")
+    bob.lock(f"x {home}/t d", txn=txn)
+    for lock in (f"w {home}/t d", f"x {home}/t i", f"x {home}/t/p=1 d"):
+        with refused(INTERNAL, "it takes (DELETE|INSERT) on table"):
+            bob.lock(lock, txn=txn)
+    bob.allocate(f"{home}.t", txn)
+    name = successor_name(txn)
+    new = table(name, home, parameters={"transactional": "true", SUCCEEDS: "t"}, partitionKeys=[])
+    with refused("MetaException", "it takes CREATE on database"):
+        bob.call("create_table", new)
+    grant(ann, "CREATE", target(home), "bob")
+    bob.call("create_table", new)
+
+    def seen(who: Caller, table: str) -> Any:
+        return who.call("get_table_req", ttypes.GetTableRequest(dbName=home, tblName=table)).table
+
+    made, old = seen(bob, name), seen(bob, "t")
+    wanted = table("t", home, parameters={"transactional": "true"}, partitionKeys=[])
+    request = ttypes.HiveAcidReplaceTableRequest(txnid=txn, tableId=old.id, table=wanted, successorId=made.id)
+    for privilege, where in (("DROP", target(home, "t")), ("CREATE", target(home))):
+        revoke(ann, privilege, where, "bob")
+        with refused("MetaException", f"it takes {privilege} on"):
+            bob.call("hive_acid_replace_table", request)
+        grant(ann, privilege, where, "bob")
+    with refused("MetaException", "another user's"):
+        ann.call("hive_acid_replace_table", request)
+    request.successorId = None
+    with refused("MetaException", "it takes ALTER"):
+        bob.call("hive_acid_replace_table", request)
+    request.successorId = made.id
+    bob.call("hive_acid_replace_table", request)
+    now = seen(bob, "t")
+    assert (now.id, now.owner, now.partitionKeys) == (made.id, "ann", [])
+    with refused("MetaException", "it takes ALTER"):
+        bob.call("alter_table", home, "t", acid("t", home, owner="ann"))
+    seen(ann, "t")
     bob.call("drop_table", home, "t", False)
 
 

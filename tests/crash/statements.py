@@ -102,6 +102,11 @@ def _replace(acid: Any, database: str, _scratch: Path) -> None:
     acid.sql(f"CREATE OR REPLACE TABLE {database}.t PARTITIONED BY (p) AS SELECT string(v) AS s, id, v, p FROM {rows}")
 
 
+def _succeed(acid: Any, database: str, _scratch: Path) -> None:
+    rows = "VALUES (8, 80, 1), (9, 90, 2) AS g(id, v, p)"
+    acid.sql(f"CREATE OR REPLACE TABLE {database}.t PARTITIONED BY (v) AS SELECT string(p) AS s, id, v FROM {rows}")
+
+
 def _multi_insert(acid: Any, database: str, _scratch: Path) -> None:
     builder = acid.multi_insert(_new(acid, "id, v", (8, 80), (9, 90)))
     builder = builder.into(f"{database}.t", values={"id": "id", "v": "v", "p": "0"}, where="id = 8")
@@ -154,6 +159,7 @@ STATEMENTS = {
     "overwrite": KilledStatement(_overwrite, _flat, only_in_long_runs=True, locks_out=True),
     "overwrite of partitions": KilledStatement(_overwrite_divided, _divided, only_in_long_runs=True, locks_out=True),
     "replace": KilledStatement(_replace, _divided, locks_out=True),
+    "succeed": KilledStatement(_succeed, _divided, locks_out=True),
     "multi-insert": KilledStatement(_multi_insert, _two_tables, ("t", "u"), only_in_long_runs=True),
     "create as": KilledStatement(_create_as, _flat, ("t", "u"), makes_table=True),
     "load data": KilledStatement(_load_data, _with_a_file, only_in_long_runs=True),

@@ -14,6 +14,7 @@ import hive_acid.spark
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
+from hive_acid.format.properties import SUCCESSOR
 from hive_acid.spark import AcidSession
 from tests.crash.client import Clients, Outcome
 from tests.crash.statements import STATEMENTS, KilledStatement
@@ -58,7 +59,7 @@ class World:
     def __init__(self, acid: AcidSession, server: Served, clients: Clients, scratch: Path) -> None:
         self.acid = acid
         self.house = House(server.db, scratch / "warehouse", acid.spark)
-        self._uri = server.uri
+        self._uri, self._db = server.uri, server.db
         self._clients = clients
         self._scratch = scratch
 
@@ -82,6 +83,13 @@ class World:
                 continue
             found |= {f"{table}/{at}": sorted(event.row for event in rows) for at, rows in seen.items() if rows}
         return found
+
+    def successors(self, database: str) -> set[str]:
+        """Tables that are to take the place of others, and their directories."""
+        with self._db.engine.connect() as connection:
+            query = "SELECT name FROM tbl WHERE database = %s AND starts_with(name, %s)"
+            found = set(connection.exec_driver_sql(query, (database, SUCCESSOR)).scalars())
+        return found | {entry.name for entry in (self._scratch / database).iterdir() if ".v" in entry.name}
 
     def directories(self, statement: KilledStatement, database: str) -> set[str]:
         """All data and staging directories of the tables."""
@@ -135,8 +143,10 @@ def test_kill(world: World, name: str, sample: Sample) -> None:
 def _clean_up(world: World, statement: KilledStatement, database: str, before: Any, directories: set[str]) -> None:
     """All have died: after the time-out nothing of theirs is left."""
     world.house.time_out()
+    world.house.tidy()
     run = world.house.clean()
     assert not run.failed
+    assert world.successors(database) == set()
     assert world.content(statement, database) == before
     assert world.directories(statement, database) == directories
     check_table(location_of(world.acid, f"{database}.t"))

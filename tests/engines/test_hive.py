@@ -103,6 +103,25 @@ def test_a_table_is_given_other_columns(hive: HiveEngine, acid: AcidSession, db:
     assert sorted(hive.sql(f"SELECT * FROM {db}.t")) == [("a!", "x"), ("c!", "x"), ("new", "y")]
 
 
+def test_a_table_is_given_other_partition_columns(hive: HiveEngine, acid: AcidSession, db: str) -> None:
+    """By another table, of which Hive knows nothing until it has the name."""
+    hive.sql(f"CREATE TABLE {db}.t (id int, name string) PARTITIONED BY (p string) {ACID}")
+    hive.sql(f"INSERT INTO {db}.t PARTITION (p) VALUES (1, 'a', 'x'), (2, 'b', 'y')")
+    hive.sql(f"UPDATE {db}.t SET name = 'c' WHERE id = 2")
+    acid.sql(f"CREATE OR REPLACE TABLE {db}.t PARTITIONED BY (id, name) AS SELECT p, id, name FROM {db}.t")
+    assert hive.sql("SHOW TABLES IN " + db) == [("t",)]
+    assert sorted(hive.sql(f"SELECT * FROM {db}.t")) == [("x", "1", "a"), ("y", "2", "c")]
+    assert sorted(hive.sql(f"SHOW PARTITIONS {db}.t")) == [("id=1/name=a",), ("id=2/name=c",)]
+    assert hive.sql(f"SELECT count(*) FROM {db}.t WHERE id = 2") == [("1",)]
+    hive.sql(f"INSERT INTO {db}.t PARTITION (id, name) VALUES ('z', 3, 'd')")
+    hive.sql(f"UPDATE {db}.t SET p = concat(p, '!') WHERE id < 3")
+    assert rows(acid, f"SELECT * FROM {db}.t") == [("x!", 1, "a"), ("y!", 2, "c"), ("z", 3, "d")]
+    acid.sql(f"CREATE OR REPLACE TABLE {db}.t AS SELECT name FROM {db}.t WHERE id > 1")
+    assert sorted(hive.sql(f"SELECT * FROM {db}.t")) == [("c",), ("d",)]
+    hive.sql(f"DELETE FROM {db}.t WHERE name = 'c'")
+    assert rows(acid, f"SELECT * FROM {db}.t") == [("d",)]
+
+
 def test_insert_only(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int) {INSERT_ONLY}")
     hive.sql(f"INSERT INTO {db}.t VALUES (1), (2)")

@@ -65,6 +65,19 @@ def test_partitions(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
     assert trino.sql(f"SELECT id FROM {db}.t WHERE d > DATE '2020-01-03'") == [(4,)]
 
 
+def test_a_table_is_given_other_partition_columns(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
+    """By another table, of which Trino knows nothing until it has the name."""
+    acid.sql(f"CREATE TABLE {db}.t (id int, name string) PARTITIONED BY (p string)")
+    acid.sql(f"INSERT INTO {db}.t VALUES (1, 'a', 'x'), (2, 'b', 'y')")
+    assert len(trino.sql(f"SELECT * FROM {db}.t")) == 2
+    acid.sql(f"CREATE OR REPLACE TABLE {db}.t PARTITIONED BY (id) AS SELECT p, name, id FROM {db}.t")
+    assert trino.sql(f"SHOW TABLES IN {db}") == [("t",)]
+    assert sorted(trino.sql(f"SELECT * FROM {db}.t")) == [("x", "a", 1), ("y", "b", 2)]
+    assert len(trino.sql(f'SELECT * FROM {db}."t$partitions"')) == 2
+    trino.sql(f"INSERT INTO {db}.t VALUES ('z', 'c', 3)")
+    assert rows(acid, f"SELECT * FROM {db}.t") == [("x", "a", 1), ("y", "b", 2), ("z", "c", 3)]
+
+
 def test_a_refused_change_leaves_nothing_open_and_its_recipe_helps(
     trino: TrinoEngine, acid: AcidSession, db: str
 ) -> None:

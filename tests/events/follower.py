@@ -32,6 +32,9 @@ class Follower(Caller):
     def create_table(self, name: str = "t", **fields: Any) -> None:
         self.call("create_table", table(name, "db", **fields))
 
+    def table(self, name: str) -> Any:
+        return self.call("get_table_req", ttypes.GetTableRequest(dbName="db", tblName=name)).table
+
     def create_partitioned(self) -> None:
         self.create_table(keys=(column("ds", "string"),))
 

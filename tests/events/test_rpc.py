@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from hive_acid.format.properties import SUCCEEDS, successor_name
 from hive_acid.wire import ttypes
 from metastore.catalog.removal.trash import UNDROP
 from metastore.store.database import Database
 from tests.caller import Refused
-from tests.catalog.conftest import partition, table
+from tests.catalog.conftest import ACID, column, partition, table
 
 from .follower import Follower, after, fire, message
 
@@ -52,6 +53,39 @@ def test_databases_and_tables(follower: Follower) -> None:
     assert (message(events[1])["table"], before["1"]["str"], now["1"]["str"]) == ("t", "t", "u")
     assert now["7"]["rec"]["2"]["str"].endswith("db.db/u")
     assert json.loads(message(events[3])["dbObjAfterJson"])["4"]["map"][3] == {"k": "v"}
+
+
+def test_a_table_that_takes_the_place_of_another_one_is_told_of_once_it_has(follower: Follower) -> None:
+    """As of a drop and of a new table with its partitions, under the one name; what comes before nobody sees."""
+    follower.create_table(parameters=ACID)
+    txn = follower.begin()
+    follower.allocate("db.t", txn)
+    name, last = successor_name(txn), follower.current()
+    follower.create_table(name, keys=(column("ds", "string"),), parameters={**ACID, SUCCEEDS: "t"})
+    follower.call("add_partition", partition(["1"], name, "db"))
+    made, wanted = (follower.table(one) for one in (name, name))
+    request = ttypes.AddNotNullConstraintRequest(
+        notNullConstraintCols=[ttypes.SQLNotNullConstraint(table_db="db", table_name=name, column_name="a")]
+    )
+    follower.call("add_not_null_constraint", request)
+    assert follower.told(last) == []
+    wanted.tableName = "t"
+    replaced = ttypes.HiveAcidReplaceTableRequest(
+        txnid=txn, tableId=follower.table("t").id, table=wanted, successorId=made.id
+    )
+    follower.call("hive_acid_replace_table", replaced)
+    told = follower.next(last)
+    assert [(one.eventType, one.dbName, one.tableName) for one in told] == [
+        ("DROP_TABLE", "db", "t"),
+        ("CREATE_TABLE", "db", "t"),
+        ("ADD_PARTITION", "db", "t"),
+        ("ADD_NOTNULLCONSTRAINT", "db", "t"),
+    ]
+    assert all(name not in one.message for one in told)
+    abandoned = follower.begin()
+    follower.create_table(successor_name(abandoned), parameters={**ACID, SUCCEEDS: "t"})
+    follower.call("drop_table", "db", successor_name(abandoned), True)
+    assert follower.told(told[-1].eventId) == []
 
 
 def test_a_cascade_tells_of_each_table_first(follower: Follower) -> None:

@@ -56,7 +56,8 @@ class House:
         config = CompactionConfig(aborted_threshold=0, cleaner_retry_ms=0, staging_age_ms=0)
         txns, write_ids, locks = TxnService(db, TxnConfig()), WriteIdService(db), LockService(db)
         snapshots = Snapshots(txns, write_ids)
-        catalogue = CatalogueOfCompaction(CatalogService(db, str(warehouse), CatalogConfig()))
+        self._catalog = CatalogService(db, str(warehouse), CatalogConfig())
+        catalogue = CatalogueOfCompaction(self._catalog)
         self._compactions = CompactionService(db, config)
         self._executor = SessionExecutor(spark)
         self._worker = CompactionWorker(
@@ -86,6 +87,10 @@ class House:
     def clean(self) -> CleanerRun:
         """Remove what nobody can need any more."""
         return self._cleaner.run_once()
+
+    def tidy(self) -> None:
+        """Drop what nobody finishes any more, and remove the directories of what is dropped."""
+        self._catalog.tidy()
 
     def time_out(self) -> None:
         """Abort all transactions that are open, as if no heartbeat had come for a day."""

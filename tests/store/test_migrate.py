@@ -79,6 +79,7 @@ def test_every_object_is_in_our_schema(db: Database) -> None:
 
 
 BEFORE_PLACES = """
+DROP INDEX tbl_successor;
 DROP TABLE issued_token, token_key;
 DROP TABLE place_alias;
 DROP INDEX tbl_place, partition_place, database_place, database_managed_place, directory_removal_place;

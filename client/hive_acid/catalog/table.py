@@ -93,8 +93,13 @@ class Table:
 
     @property
     def full_name(self) -> str:
-        """``database.name``, for write ids and for people."""
-        return f"{self.database}.{self.name}"
+        """``database.name``, for write ids and for people: also of a table that is to get another one's name."""
+        return f"{self.database}.{self.parameters[properties.SUCCEEDS] if self.is_successor else self.name}"
+
+    @property
+    def is_successor(self) -> bool:
+        """Whether it takes the place of another one with the commit of its transaction."""
+        return properties.is_successor(self.name) and properties.SUCCEEDS in self.parameters
 
     @property
     def called(self) -> str:

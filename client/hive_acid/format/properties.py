@@ -19,6 +19,21 @@ SESSION_DATABASE = "hive_acid_session_"
 SESSION_TRANSACTION = "hive_acid.session.transaction"
 """The parameter of such a database: the transaction that is open as long as the session lives."""
 
+SUCCEEDS = "hive_acid.succeeds"
+"""The parameter of a table that is about to take another one's place: the name of that one, of the same database."""
+SUCCESSOR = "hive_acid_successor_"
+"""How its name begins."""
+
+
+def successor_name(txn_id: int) -> str:
+    """What a table is called that takes another one's place with the commit of a transaction, until then."""
+    return f"{SUCCESSOR}{txn_id}"
+
+
+def is_successor(name: str) -> bool:
+    """Whether a table of this name is such a one: nobody is told of it but who asks for it by its name."""
+    return name.startswith(SUCCESSOR)
+
 
 def property_of(properties: Mapping[str, str], key: str) -> str | None:
     """The value of a property by its key, whatever the key's case; None if there is none."""

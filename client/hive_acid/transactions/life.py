@@ -88,6 +88,8 @@ class TransactionLife:
         """The tables (``db.table``) on which it has locks."""
         self._expired: str | None = None
         self._written: dict[str, WriteId] = {}
+        self._lent: set[str] = set()
+        """The tables (``db.table``) that are written under the write id of another one."""
         self._undo: list[Callable[[], None]] = []
         self._parameter: Any = None
         self._replacement: Any = None
@@ -159,14 +161,18 @@ class TransactionLife:
         self._refuse_company(self._replacement)
         self._parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
 
-    def replace_with_commit(self, table_id: int, definition: Any) -> None:
+    def replace_with_commit(self, table_id: int, definition: Any, successor_id: int | None = None) -> None:
         """Let the commit give a table that was overwritten whole the definition of its new rows, or do neither.
 
-        `definition` is a Thrift ``Table``. Raises TransactionClosedError if the commit takes something along already.
+        `definition` is a Thrift ``Table``. With a successor that table takes the place of the one which is there, and
+        of `definition` count names and parameters. Raises TransactionClosedError if the commit takes something along
+        already.
         """
         self.check_open()
         self._refuse_company(self._parameter, self._replacement)
-        self._replacement = ttypes.HiveAcidReplaceTableRequest(txnid=self.id, tableId=table_id, table=definition)
+        self._replacement = ttypes.HiveAcidReplaceTableRequest(
+            txnid=self.id, tableId=table_id, table=definition, successorId=successor_id
+        )
 
     def _refuse_company(self, *others: Any) -> None:
         if any(other is not None for other in others):
@@ -238,7 +244,7 @@ class TransactionLife:
             self._ending.release()
             raise
         self._end(TransactionState.COMMITTED)
-        self._connection.pressure.wrote(self._written)
+        self._connection.pressure.wrote(name for name in self._written if name not in self._lent)
         self._follow(self._afterwards)
 
     def _call_commit(self) -> None:

@@ -23,7 +23,7 @@ from hive_acid.errors import (
     UnknownMethodError,
     WriteConflictError,
 )
-from hive_acid.format.snapshot import ValidTxnList
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
@@ -261,12 +261,13 @@ class Transaction(WritingTransaction):
 
         Not all of them hold locks that are waited for: no INSERT does where the lock is beside readers, and no stream
         for transactions that it has numbered before they begin. Raises LockTimeoutError and TransactionInTheWayError as
-        `lock` does, and SnapshotOutdatedError for what it has waited for.
+        `lock` does, and SnapshotOutdatedError for what it has waited for, and for rows that it does not see and would
+        hide: it may be about to write those again that it sees.
         """
         own = self.write_id(database, table)
         deadline = time.monotonic() + self._opening.lock_timeout_ms / 1000
         pause_s = 0.0
-        while earlier := self._open_writes(database, table, own):
+        while earlier := _open_before(now := self._writes_now(database, table), own):
             self.refuse_own_writes(database, table, earlier)
             if time.monotonic() >= deadline:
                 locked = users_of(self._connection, database, table, self.id)
@@ -277,17 +278,23 @@ class Transaction(WritingTransaction):
                 )
             pause_s = min(pause_s + CHECK_LOCK_PAUSE_S, _LONGEST_PAUSE_S)
             time.sleep(pause_s)
-        if pause_s and self.may_begin_again:
+        if not self.may_begin_again:
+            return
+        if pause_s:
             self._refuse_outdated()
+        if now.has_more_than(self.write_ids(database, table)):
+            raise SnapshotOutdatedError(
+                f"{database}.{table} was written to after transaction {self.id} had begun, and before it had its lock: "
+                "run it again"
+            )
 
-    def _open_writes(self, database: str, table: str, before: WriteId) -> list[WriteId]:
+    def _writes_now(self, database: str, table: str) -> ValidWriteIdList:
         answer = self._call("get_open_txns")
         # As nobody's: to this transaction all that began after it is open for ever.
         now = ValidTxnList.from_open_txns(answer.txn_high_water_mark, answer.open_txns, answer.abortedBits)
         name = table_name(database, table)
         request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(now))
-        found = valid_write_ids(self._call("get_valid_write_ids", request).tblValidWriteIds[0])
-        return sorted(WriteId(write_id) for write_id in found.open_ids if write_id < before)
+        return valid_write_ids(self._call("get_valid_write_ids", request).tblValidWriteIds[0])
 
     def _outdated_question(self) -> Question:
         return Question("get_latest_txnid_in_conflict", (self.id,))
@@ -311,3 +318,7 @@ class Transaction(WritingTransaction):
             raise SnapshotOutdatedError(
                 f"transaction {other} changed the same data before transaction {self.id} had its lock: run it again"
             )
+
+
+def _open_before(writes: ValidWriteIdList, own: WriteId) -> list[WriteId]:
+    return sorted(WriteId(write_id) for write_id in writes.open_ids if write_id < own)

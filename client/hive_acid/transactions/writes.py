@@ -38,6 +38,12 @@ class WritingTransaction(ReadingTransaction):
             self.allocate_write_ids([self], database, table)
         return self._written[name]
 
+    def lend_write_id(self, database: str, table: str, to: str) -> None:
+        """Have files of the table `to`, of the same database, under this one's write id: it is to get its name."""
+        name = table_name(database, to)
+        self._written[name] = self.write_id(database, table)
+        self._lent.add(name)
+
     @classmethod
     def allocate_write_ids(cls, transactions: Sequence[WritingTransaction], database: str, table: str) -> None:
         """Allocate the write ids of all `transactions` for one table, in one call."""

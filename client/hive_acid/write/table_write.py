@@ -51,6 +51,7 @@ from hive_acid.write.aside import Aside
 from hive_acid.write.left_rows import refuse_left_rows
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
+from hive_acid.write.successor import make_successor, take_place
 
 _UNPARTITIONED = ""
 
@@ -69,8 +70,9 @@ class Intent:
     then, so of two statements that would insert the same rows into one only the first commits. One that
     `looks_for_others`, by `ChangedRows.look_before_commit`, commits if they are other rows. An overwrite that may go
     on `beside_readers` does not wait for them. `redefined` makes of the table that is there the one whose rows come in
-    the place of all others, with other columns or buckets: its definition comes with the commit. `also` says what else
-    it does to rows, which takes the right to that.
+    the place of all others, with other columns or buckets: its definition comes with the commit. One without an id is
+    another table, which takes the place of that one (`successor`). `also` says what else it does to rows, which takes
+    the right to that.
     """
 
     operation: Operation
@@ -132,6 +134,8 @@ class TableWrite:
         self._there: Table | None = None
         if intent.redefined is not None:
             self._there, self.table = table, intent.redefined(table)
+            if not self.table.id:
+                self.table = make_successor(connection, transaction, table, self.table)
         self.intent = intent
         self.created = 0
         """How many partitions it has registered."""
@@ -141,7 +145,7 @@ class TableWrite:
         self._has_read = False
         self._vacant: set[str] = set()
         self._aside = Aside(self.table.location)
-        self._places = {} if table.partition_keys else {_UNPARTITIONED: table.location}
+        self._places = {} if self.table.partition_keys else {_UNPARTITIONED: self.table.location}
 
     @classmethod
     def begin(
@@ -312,7 +316,7 @@ class TableWrite:
             raise
         self._verify(published)
         if self._there is not None:
-            self._redefine()
+            self._redefine(self._there)
         return published
 
     def mix_in(
@@ -348,9 +352,14 @@ class TableWrite:
         else:
             self.put_aside(replaced)
 
-    def _redefine(self) -> None:
-        """Have the definition of the new rows come with the commit."""
+    def _redefine(self, there: Table) -> None:
+        """Have the definition of the new rows come with the commit, or the table that has it take the place of that
+        which is there.
+        """
         table, wire = self.table, self._unchanged()
+        if table.is_successor:
+            take_place(self.transaction, there, table, wire.owner)
+            return
         told = table.to_wire(wire.owner)
         wire.sd.cols, wire.sd.bucketCols, wire.sd.numBuckets = told.sd.cols, told.sd.bucketCols, told.sd.numBuckets
         mark = replaced_mark(table.id, self.transaction.write_id(table.database, table.name))
@@ -393,6 +402,8 @@ class TableWrite:
             new -= same.keys()
         if new:
             wire = self._unchanged()
+            if table.is_successor:
+                wire = self._connection.wire_table(table.database, table.name)
             default = {name: files.join(table.location, name) for name in sorted(new)}
             refuse_long_values(table, default.values())
             if not self.intent.overwrites:  # what a base hides does not come back
@@ -495,8 +506,8 @@ class TableWrite:
         there by now, removed by the Cleaner, before the record goes by which its writes count as aborted.
         """
         table, intent = self.table, self.intent
-        if not table.partition_keys or intent.partition(table) is not None:
-            if published:
+        if not table.partition_keys or table.is_successor or intent.partition(table) is not None:
+            if published:  # of a successor's partitions nobody else knows: the whole of what it succeeds is changed
                 self.transaction.check_alive()
             return
         all_changed = intent.overwrites or intent.inserts_what_lacks

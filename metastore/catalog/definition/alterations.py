@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,12 +9,13 @@ from sqlalchemy import Connection, func, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
+from hive_acid.format.properties import is_successor
 from metastore.catalog import changes, records
 from metastore.catalog.accuracy import with_statistics
 from metastore.catalog.column_statistics import Upkeep
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.lookup import TableLookup
-from metastore.catalog.models import DatabaseInfo, Expectation, Table
+from metastore.catalog.models import Expectation, Table
 from metastore.catalog.names import split_key
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours, Own
@@ -141,6 +141,11 @@ class Alterations:
             raise InvalidOperationError(f"rename {old.full_name} and make it transactional in two steps")
         if self._tables.find(new.database, new.name) is not None:
             raise InvalidOperationError(f"cannot rename {old.full_name}: table {new.full_name} exists already")
+        if is_successor(old.name) or is_successor(new.name):
+            raise InvalidOperationError(
+                f"cannot rename {old.full_name} to {new.full_name}: such names are those of tables that are about to "
+                "take another one's place"
+            )
         target = self._target(old, new)
         new = replace(new, location=target) if target is not None else new
 
@@ -180,17 +185,12 @@ class Alterations:
         if old.is_external or old.is_view or new.location not in (None, old.location) or not self._directories.enabled:
             return None
         home = self._db.call_one("catalog_database", old.database)
-        if home is None or not self._is_default_place(old, records.database_of(home)):
+        if home is None or not self._directories.is_default_place(old, records.database_of(home)):
             return None
         with self._db.engine.begin() as connection:
             return free_place(
                 connection, self._neighbours, self._directories.of_table(records.database_of(row), new.name)
             )
-
-    def _is_default_place(self, table: Table, home: DatabaseInfo) -> bool:
-        """Whether a managed table lies where the server has put it, maybe beside what was left of a dropped one."""
-        place = self._directories.of_table(home, table.name)
-        return table.location == place or re.fullmatch(re.escape(place) + r"\.v\d+", table.location or "") is not None
 
     def _altered(self, old: Table, new: Table, request: AlterRequest) -> Table:
         check_types = self._config.check_column_types if request.check_types is None else request.check_types

@@ -17,7 +17,7 @@ from hive_acid.errors import (
     MetaError,
     NoSuchObjectError,
 )
-from hive_acid.format.properties import SESSION_DATABASE, SESSION_TRANSACTION
+from hive_acid.format.properties import SESSION_DATABASE, SESSION_TRANSACTION, is_successor
 from metastore.catalog import changes, records
 from metastore.catalog.models import USER, DatabaseInfo, Table
 from metastore.catalog.names import (
@@ -248,7 +248,7 @@ class Databases:
     def _drop_tables(self, connection: Connection, key: str, request: DropRequest, cascade: bool) -> list[Removal]:
         rows = connection.execute(select(TBL).where(TBL.c.database == key).order_by(TBL.c.name).with_for_update())
         tables: list[Table] = [records.table_of(tuple(row)) for row in rows]
-        if tables and not cascade:
+        if not cascade and not all(is_successor(table.name) for table in tables):
             raise InvalidOperationError(f"Database {split_key(key)[1]} is not empty. One or more tables exist.")
         if not cascade and has_functions(connection, key):  # they go with the database's row
             raise InvalidOperationError(f"Database {split_key(key)[1]} is not empty. One or more functions exist.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Text, and_, any_, cast, literal, not_, select
+from sqlalchemy import ColumnElement, Row, Text, and_, any_, cast, func, literal, not_, select
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from hive_acid.format.properties import SESSION_DATABASE
+from hive_acid.format.properties import SESSION_DATABASE, SUCCESSOR
 from metastore.catalog import records
 from metastore.catalog.definition.table_filters import table_condition
 from metastore.catalog.models import Table, TableSummary
@@ -44,24 +44,24 @@ class Listings:
         needed: Collection[str] | None = None,
     ) -> Rows[Table]:
         """The tables of a database whose name matches a pattern (None: all)."""
-        return self._tables(TBL.c.database == fold(database), *_matches(pattern), limit=limit, needed=needed)
+        return self._tables(TBL.c.database == fold(database), *_listed(pattern), limit=limit, needed=needed)
 
     def everywhere(
         self, catalog: str, databases: str | None, pattern: str, needed: Collection[str] | None = None
     ) -> Rows[Table]:
         """The tables that match a pattern, of a catalog's databases that match one (None: all)."""
-        return self._tables(_in_databases(catalog, databases), *_matches(pattern), needed=needed)
+        return self._tables(_in_databases(catalog, databases), *_listed(pattern), needed=needed)
 
     def names(self, database: str, pattern: str | None = None, table_type: str | None = None) -> Rows[str]:
         """The names of the tables of a database, by pattern and type (None: all)."""
-        conditions = [TBL.c.database == fold(database), *_matches(pattern)]
+        conditions = [TBL.c.database == fold(database), *_listed(pattern)]
         if table_type:
             conditions.append(TBL.c.table_type == table_type.upper())
         return self._names(*conditions)
 
     def filtered(self, database: str, text: str, limit: int | None = None) -> Rows[str]:
         """The names of the tables for which a filter holds (`table_filters`). Raises MetaError for a malformed one."""
-        return self._names(TBL.c.database == fold(database), table_condition(text), limit=limit)
+        return self._names(TBL.c.database == fold(database), table_condition(text), *_listed(None), limit=limit)
 
     def summaries(
         self, catalog: str, databases: str | None, tables: str | None, types: Sequence[str]
@@ -75,7 +75,7 @@ class Listings:
             columns.parameters["comment"].astext,
             columns.owner,
             columns.owner_type,
-        ).where(_in_databases(catalog, databases), *_matches(tables))
+        ).where(_in_databases(catalog, databases), *_listed(tables))
         if types:
             query = query.where(columns.table_type.in_(list(types)))
         return Rows(self._db, query.order_by(columns.database, columns.name), lambda row: TableSummary(*tuple(row)))
@@ -106,5 +106,7 @@ def _in_databases(catalog: str, pattern: str | None) -> ColumnElement[bool]:
     return and_(TBL.c.database.regexp_match(database_regex(catalog, pattern)), not_(of_session))
 
 
-def _matches(pattern: str | None) -> list[ColumnElement[bool]]:
-    return [] if pattern is None or pattern == "*" else [TBL.c.name.regexp_match(pattern_regex(pattern))]
+def _listed(pattern: str | None) -> list[ColumnElement[bool]]:
+    """That the name matches a pattern (None: all), and is none that will be another one."""
+    is_told = not_(func.starts_with(TBL.c.name, SUCCESSOR))
+    return [is_told] if pattern in (None, "*") else [TBL.c.name.regexp_match(pattern_regex(pattern)), is_told]

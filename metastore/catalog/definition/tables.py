@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError
+from hive_acid.format.properties import SUCCEEDS, SUCCESSOR, is_successor
 from metastore.catalog import changes, records
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.lookup import TableLookup
@@ -26,6 +27,9 @@ from metastore.catalog.rules.validation import new_table, with_lowered_names
 from metastore.catalog.schema import TBL, is_missing_parent
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
+
+_DIGITS = 19
+"""Fewer has the number of a transaction."""
 
 Dependent = Callable[[Connection, Table], None]
 """Stores what comes with a new table: its constraints, the privileges of its owner."""
@@ -58,6 +62,8 @@ class Tables(TableLookup):
         """
         given, table = table, self.completed(table, capabilities)
         self._check_absent(table)
+        if is_successor(table.name):
+            self._check_successor(given, table)
         if table.is_view:
             return self._insert(table, dependents)
         return self._removals.beside_others(lambda: self._made(given, table, dependents))
@@ -105,7 +111,29 @@ class Tables(TableLookup):
         database = records.database_of(row)
         if is_translated(table):
             return replace(table, location=self._directories.of_translated_table(database, table.name))
-        return replace(table, location=self._directories.of_table(database, table.name, table.is_external))
+        called = table.parameters.get(SUCCEEDS, table.name) if is_successor(table.name) else table.name
+        return replace(table, location=self._directories.of_table(database, called, table.is_external))
+
+    def _check_successor(self, given: Table, table: Table) -> None:
+        """Raises InvalidObjectError for what is named as one that is to take a table's place, and is none.
+
+        Its name tells the transaction that is to give it the other one's, without which it would be dropped.
+        """
+        number = table.name.removeprefix(SUCCESSOR)
+        is_number = number.isascii() and number.isdecimal() and len(number) < _DIGITS
+        is_open = is_number and (self._db.call_one("txn_states", [int(number)]) or ("", ""))[1] == "o"
+        old = self.find(table.database, table.parameters.get(SUCCEEDS, ""))
+        if not is_open or old is None or not (table.is_transactional and old.is_transactional):
+            raise InvalidObjectError(
+                f"table {table.full_name} cannot be created: names that begin with {SUCCESSOR} are those of ACID tables"
+                f" that take another one's place ({SUCCEEDS}) with the commit of an open transaction"
+            )
+        row = self._db.call_one("catalog_database", table.database)
+        if not given.location and row and not self._directories.is_default_place(old, records.database_of(row)):
+            raise InvalidObjectError(
+                f"{old.full_name} lies at {old.location}, which was chosen for it: a table that is to take its place"
+                " needs a location of its own, so name one"
+            )
 
     def drop(self, database: str, name: str, request: DropRequest) -> Table:
         """Drop a table with its partitions and, if it is asked for, the files that it owns; returns it as it was.
@@ -128,6 +156,8 @@ class Tables(TableLookup):
         """
         place, may_move = table.location or "", not given.location
         with self._db.engine.begin() as connection:
+            if may_move and is_successor(table.name):
+                place = beside(connection, place)
             in_the_way = self._neighbours.check_free(connection, place, table, may_move)
             if in_the_way == READ:
                 place = free_place(connection, self._neighbours, place)

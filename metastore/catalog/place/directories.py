@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -106,6 +107,11 @@ class Directories:
         """A database may have a place of its own for managed tables (wire.md §5.2)."""
         home = None if is_external else database.managed_location
         return files.join(home or database.location or self.of_database(database.name), name)
+
+    def is_default_place(self, table: Table, home: DatabaseInfo) -> bool:
+        """Whether a managed table lies where the server has put it, maybe beside what was left of a dropped one."""
+        place = self.of_table(home, table.name)
+        return table.location == place or re.fullmatch(re.escape(place) + r"\.v\d+", table.location or "") is not None
 
     def of_translated_table(self, database: DatabaseInfo, name: str) -> str:
         """Where a table goes that was asked for as a managed one and is made external."""

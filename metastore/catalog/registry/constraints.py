@@ -200,6 +200,11 @@ def _columns(table: Table) -> list[Column]:
     return [*table.columns, *table.partition_keys]
 
 
+def stored_with(connection: Connection, table: Table) -> list[Constraint]:
+    """The constraints of a table, as it is called in the caller's transaction."""
+    return _select(connection, TABLE_CONSTRAINT.c.table_id == table.id)
+
+
 def _of(connection: Connection, table_id: int, kinds: Collection[ConstraintKind]) -> Sequence[Row[Any]]:
     columns = TABLE_CONSTRAINT.c
     query = select(TABLE_CONSTRAINT).where(columns.table_id == table_id, columns.kind.in_(kinds))

@@ -221,6 +221,20 @@ def follow_columns(connection: Connection, old: Table, new: Table, *, by_name: b
         connection.execute(update(PRIVILEGE).where(of_table, columns.column_name == before).values(column_name=after))
 
 
+def pass_on(connection: Connection, old: Table, new: Table) -> None:
+    """Have a table the privileges of the one whose place it takes, instead of its own.
+
+    Those on partitions go with these, and those on columns with columns that the new one lacks.
+    """
+    columns = PRIVILEGE.c
+    connection.execute(delete(PRIVILEGE).where(columns.table_id == new.id))
+    of_old = columns.table_id == old.id, columns.partition_id.is_(None)
+    connection.execute(update(PRIVILEGE).where(*of_old).values(table_id=new.id))
+    there = {column.name for column in (*new.columns, *new.partition_keys)}
+    gone = columns.column_name.is_not(None), columns.column_name.not_in(there)
+    connection.execute(delete(PRIVILEGE).where(columns.table_id == new.id, *gone))
+
+
 def _acting(connection: Connection, user: str | None, groups: Collection[str]) -> list[Principal]:
     """A user, its groups, and the roles of either."""
     own = [Principal(user)] if user is not None else []

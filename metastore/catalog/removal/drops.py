@@ -34,12 +34,16 @@ _MOST_LETTERS = 240
 
 @dataclass(frozen=True, slots=True)
 class DropRequest:
-    """How to drop; `txn_id` and `write_id` are of the client's own transaction, in which it drops, maybe softly."""
+    """How to drop; `txn_id` and `write_id` are of the client's own transaction, in which it drops, maybe softly.
+
+    `is_succeeded` says that another table gets the name at once, with its write ids.
+    """
 
     delete_data: bool
     purge: bool = False
     txn_id: int = 0
     write_id: int = 0
+    is_succeeded: bool = False
 
     @classmethod
     def of_context(cls, delete_data: bool, properties: Mapping[str, str]) -> DropRequest:
@@ -75,7 +79,7 @@ def drop_in(
     connection.execute(delete(TBL).where(TBL.c.id == table.id))  # takes the partitions along
     changes.table_dropped(connection, table)
     # Files that stay keep their write ids: a table made over them must not give those out again.
-    files_stay = stays or not request.delete_data
+    files_stay = stays or not request.delete_data or request.is_succeeded
     forget_table(connection, table, keep_write_ids=files_stay and table.is_transactional)
     return planned
 

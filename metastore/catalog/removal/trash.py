@@ -16,16 +16,15 @@ from hive_acid.errors import (
     MetaError,
     NoSuchObjectError,
 )
-from metastore.catalog import changes, records
+from metastore.catalog import changes
 from metastore.catalog.lookup import TableLookup
-from metastore.catalog.models import Table
 from metastore.catalog.names import fold
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import NOBODY, Neighbours, Own
 from metastore.catalog.records import locked
 from metastore.catalog.removal.moves import DirectoryMoves
 from metastore.catalog.removal.removals import CLAIM, Removals
-from metastore.catalog.schema import DROPPED_DIRECTORY, DROPPED_TABLE, PARTITION
+from metastore.catalog.schema import DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.store.database import Database
 
 UNDROP = "metastore.catalog.undrop"
@@ -77,7 +76,7 @@ class Trash:
                 raise MetaError(f"the directory of {database}.{name} is being moved: try again")
             table = locked(connection, database, name)
             self._neighbours.claim(connection, [place for place, _ in places], table, Own(table.id))
-            _tell_restored(connection, table)
+            changes.table_appeared(connection, table)
 
         def check(connection: Connection) -> None:
             # The table that is to claim its places comes with the last step, which finds whose they are by then.
@@ -127,10 +126,3 @@ class Trash:
             connection.execute(claim.values(purge_at=func.greatest(dropped.purge_at, later)))
             query = select(directory.location, directory.trash).where(directory.dropped_id == found)
             return found, [(row.location, row.trash) for row in connection.execute(query)]
-
-
-def _tell_restored(connection: Connection, table: Table) -> None:
-    """To those who follow the notification log the table is a new one."""
-    changes.table_created(connection, table)
-    query = select(*records.PARTITION_COLUMNS).where(PARTITION.c.table_id == table.id).order_by(PARTITION.c.name)
-    changes.partitions_added(connection, table, list(map(records.partition_reader(table), connection.execute(query))))

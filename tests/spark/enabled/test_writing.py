@@ -105,12 +105,8 @@ def test_a_table_is_replaced(numbers: EnabledSession, spark: SparkSession) -> No
         pairs(spark, (7, 70)).write.mode("overwrite").saveAsTable("d.t")
     pairs(spark, (7, 70)).write.mode("overwrite").option("overwriteSchema", "true").saveAsTable("d.t")
     assert (rows(spark.table("d.t")), numbers.connection.table("d", "t").id) == ([(7, 70)], table.id)
-    for other in (
-        spark.table("d.t").writeTo("d.t").partitionedBy("n"),
-        spark.table("d.t").writeTo("d.t").option("path", "/elsewhere"),
-    ):
-        with pytest.raises(UnsupportedTableError, match="drop it, and create it anew"):
-            other.createOrReplace()
+    with pytest.raises(UnsupportedTableError, match="drop it, and create it anew"):
+        spark.table("d.t").writeTo("d.t").tableProperty("transactional_properties", "insert_only").createOrReplace()
     failing = spark.range(2).select(F.raise_error(F.lit("no")).cast("int").alias("id"), F.lit(1).alias("n"))
     with pytest.raises(Exception, match="no"):
         failing.writeTo("d.t").createOrReplace()
@@ -123,6 +119,34 @@ def test_a_table_is_replaced(numbers: EnabledSession, spark: SparkSession) -> No
         failing.writeTo("d.nothing").replace()
     pairs(spark, (1, 1)).writeTo("d.made").createOrReplace()
     assert rows(spark.table("d.made")) == [(1, 1)]
+
+
+def test_a_table_is_replaced_by_one_with_other_partition_columns(
+    numbers: EnabledSession, spark: SparkSession, tmp_path: Path
+) -> None:
+    before = spark.table("d.t")
+
+    def check(*keys: str) -> None:
+        assert sorted(map(sorted, rows(spark.table("d.t")))) == [[1, 10], [2, 20], [3, 30]]
+        assert [key.name for key in numbers.connection.table("d", "t").partition_keys] == list(keys)
+
+    spark.table("d.t").writeTo("d.t").partitionedBy("n").createOrReplace()
+    check("n")
+    with pytest.raises(ColumnError, match=r"partitioned by n, and not by id.*overwriteSchema"):
+        spark.table("d.t").write.mode("overwrite").partitionBy("id").saveAsTable("d.t")
+    overwriting = spark.table("d.t").write.mode("overwrite").option("overwriteSchema", "true")
+    overwriting.partitionBy("id").saveAsTable("d.t")
+    check("id")
+    spark.table("d.t").write.mode("overwrite").option("overwriteSchema", "true").saveAsTable("d.t")
+    check("id")
+    spark.table("d.t").writeTo("d.t").replace()
+    check()
+    spark.sql("CREATE OR REPLACE TABLE d.t PARTITIONED BY (id) AS SELECT * FROM d.t")
+    check("id")
+    spark.table("d.t").writeTo("d.t").option("path", str(tmp_path / "elsewhere")).createOrReplace()
+    check()
+    assert rows(before) == ALL
+    assert numbers.connection.call("get_tables", "d", "*") == ["p", "t"]
 
 
 def test_what_is_sparks(numbers: EnabledSession, spark: SparkSession, tmp_path: Path) -> None:

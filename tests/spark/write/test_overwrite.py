@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import hive_acid.spark
 from hive_acid.errors import ColumnError, UnsupportedTableError, WriteConflictError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.write.overwrite import has_own_readers
@@ -54,6 +55,32 @@ def test_a_table_is_replaced(numbers: Any, spark: SparkSession) -> None:
 def test_a_table_is_replaced_by_what_is_read_from_it(numbers: Any) -> None:
     assert numbers.overwrite("d.t", numbers.table("d.t").where("id > 2").selectExpr("id * 10 AS id")) == 2
     assert read(numbers) == [(30,), (40,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT OVERWRITE d.t SELECT id * 10 FROM d.t",
+        "CREATE OR REPLACE TABLE d.t AS SELECT id * 10 AS id FROM d.t",
+        "CREATE OR REPLACE TABLE d.t AS SELECT id * 10 AS id, 'x' AS more FROM d.t",
+    ],
+)
+def test_what_is_inserted_before_it_has_its_lock_is_read(
+    numbers: Any, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    """A base hides it: who reads the table must have seen it."""
+    begin, todo = numbers.connection.begin, ["INSERT INTO d.t VALUES (5)"]
+    with hive_acid.spark.session(numbers.spark, numbers.connection.uri) as other:
+
+        def begun(*given: Any, **options: Any) -> Any:
+            found = begin(*given, **options)
+            if todo:
+                other.sql(todo.pop())
+            return found
+
+        monkeypatch.setattr(numbers.connection, "begin", begun)
+        numbers.sql(statement)
+    assert [row[0] for row in read(numbers)] == [0, 10, 20, 30, 40, 50]
 
 
 def test_a_table_is_replaced_by_nothing(numbers: Any, spark: SparkSession) -> None:

@@ -82,16 +82,20 @@ class Rows:
 
     def table(self) -> Table:
         """The table. Raises NoSuchObjectError if it is not there, ColumnError if it is partitioned otherwise."""
-        table = self._target.table
-        if table is None:
-            raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
+        table = self._there()
         keys = [key.name for key in table.partition_keys]
         if self._new.keys and [key.lower() for key in self._new.keys] != keys:
             raise ColumnError(
                 f"{table.full_name} is partitioned by {', '.join(keys) or 'nothing'}, and not by "
-                f"{', '.join(self._new.keys)}: leave that out"
+                f"{', '.join(self._new.keys)}: leave that out, or overwrite all of it with "
+                'option("overwriteSchema", "true")'
             )
         return table
+
+    def _there(self) -> Table:
+        if self._target.table is None:
+            raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
+        return self._target.table
 
     def append(self) -> None:
         """Insert the rows, by the names of their columns."""
@@ -110,10 +114,12 @@ class Rows:
 
         Raises ColumnError for other columns, unless they are to be the table's.
         """
-        table = self.table()
         if self._new.redefines:
-            self._replace(table, replace(self._new, keys=tuple(key.name for key in table.partition_keys)))
+            replaced = self._there()
+            keys = self._new.keys or tuple(key.name for key in replaced.partition_keys)
+            self._replace(replaced, replace(self._new, keys=keys))
             return
+        table = self.table()
         there = [column.name for column in table.all_columns]
         if set(there) != {name.lower() for name in self._frame.columns}:
             raise ColumnError(
@@ -129,15 +135,10 @@ class Rows:
         self._acid.create_table_as(self._target.full_name, self._frame, **self._new.words())
 
     def replace(self) -> None:
-        """Have these rows in the place of all that are there, in one transaction; properties are set, too.
-
-        Raises NoSuchObjectError; UnsupportedTableError for other keys: the table would have to go before its successor
-        is there.
+        """Have these rows in the place of all that are there, in one transaction, in a table that is defined as they
+        are; properties are set, too. Raises NoSuchObjectError, and what `replace_table_as` raises.
         """
-        table = self._target.table
-        if table is None:
-            raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
-        self._replace(table, self._new)
+        self._replace(self._there(), self._new)
 
     def _replace(self, table: Table, new: NewTable) -> None:
         wanted = new_table(table.full_name, self._frame.schema, **new.words())

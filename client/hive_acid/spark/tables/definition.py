@@ -1,7 +1,10 @@
-"""The definition of a new table, and whether one that is there could take its place by its rows alone."""
+"""The definition of a new table, and how one that is there gets it: by its rows alone, with them, or by another table
+that takes its place.
+"""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,9 +27,20 @@ from hive_acid.format.properties import TRANSACTIONAL, with_defaults
 from hive_acid.spark.values.argument_checks import names_of
 from hive_acid.spark.values.hashing import clustering
 from hive_acid.spark.values.types import check_distinct, hive_columns
+from hive_acid.write.successor import inherited
 
-COLUMNS, BUCKETS = "columns", "buckets"
+_COLUMNS, _BUCKETS = "columns", "buckets"
 """What rows that replace all others may bring along."""
+_KEYS, _CONSTRAINTS, _PLACE = "partition columns", "constraints", "place"
+"""What takes a table of its own."""
+
+
+class Replacement(enum.Enum):
+    """How a table is replaced by another definition with its rows."""
+
+    ROWS = "by its rows alone"
+    REDEFINED = "by its rows, which bring other columns or buckets along"
+    SUCCEEDED = "by another table that takes its place"
 
 
 def new_table(
@@ -129,51 +143,69 @@ def refuse_ordered(table: Table) -> None:
         )
 
 
-def differences(table: Table, wanted: Table) -> list[str]:
-    """In what the definition that is `wanted` differs from a table's so that rows alone cannot follow, in words."""
+def replacement(table: Table, wanted: Table) -> Replacement:
+    """How a table is replaced by what is `wanted`.
+
+    Raises UnsupportedTableError if that is of another kind, or of another format, or a plain table.
+    """
     parts: dict[str, Callable[[Table], object]] = {
-        COLUMNS: lambda one: _names(one.columns),
-        "partition columns": lambda one: _names(one.partition_keys),
-        BUCKETS: lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
+        _COLUMNS: lambda one: _names(one.columns),
+        _KEYS: lambda one: _names(one.partition_keys),
+        _BUCKETS: lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
         "order of rows": lambda one: (one.sorted_by, one.skew),
-        "place": lambda one: (one.location or table.location).rstrip("/"),
+        _PLACE: lambda one: (one.location or table.location).rstrip("/"),
         "format": lambda one: (one.input_format, one.serde),
-        "constraints": lambda one: _meanings(one, wanted),
+        _CONSTRAINTS: lambda one: _meanings(one, wanted),
         "kind": lambda one: (one.is_transactional, one.is_full_acid, one.table_type),
     }
-    return [word for word, part in parts.items() if part(table) != part(wanted)]
-
-
-def is_redefined(table: Table, wanted: Table) -> bool:
-    """Whether rows that replace all others bring other columns or buckets along.
-
-    Raises UnsupportedTableError if what is `wanted` differs in what stays then.
-    """
-    differing = differences(table, wanted)
-    if others := [word for word in differing if word not in (COLUMNS, BUCKETS)]:
+    differing = {word for word, part in parts.items() if part(table) != part(wanted)}
+    others = [word for word in parts if word in differing - {_COLUMNS, _BUCKETS, _KEYS, _CONSTRAINTS, _PLACE}]
+    if others:
         raise UnsupportedTableError(
-            f"{table.full_name} has other {', '.join(others)} than what would replace it, and one table cannot take "
-            "the other's place at once: drop it, and create it anew"
+            f"{table.full_name} has other {', '.join(others)} than what would replace it: drop it, and create it anew"
         )
-    return bool(differing)
+    if differing and table.is_plain:
+        raise UnsupportedTableError(
+            f"{table.full_name} is a plain table, whose rows and columns cannot be replaced at once: drop it, and "
+            "create it anew"
+        )
+    if differing - {_COLUMNS, _BUCKETS}:
+        return Replacement.SUCCEEDED
+    if table.partition_keys and table.is_transactional and not table.is_full_acid:
+        return Replacement.SUCCEEDED  # an overwrite leaves the partitions that no row falls into
+    return Replacement.REDEFINED if differing else Replacement.ROWS
 
 
 def redefined(table: Table, wanted: Table, properties: Mapping[str, str]) -> Table:
-    """A table with the columns, the buckets and these `properties` of the one that is `wanted`.
-
-    Raises UnsupportedTableError as `is_redefined` does.
-    """
-    is_redefined(table, wanted)
-    stays = {column.name.lower() for column in wanted.all_columns}
-    hashed = {key: value for key, value in wanted.parameters.items() if key == "bucketing_version"}
+    """A table with the columns, the buckets and these `properties` of the one that is `wanted`."""
     return replace(
         table,
         columns=wanted.columns,
         bucket_columns=wanted.bucket_columns,
         buckets=wanted.buckets,
-        parameters={**table.parameters, **hashed, **properties},
-        constraints=tuple(one for one in table.constraints if stays.issuperset(name.lower() for name in one.columns)),
+        parameters={**table.parameters, **_hashed(wanted), **properties},
+        constraints=_kept_constraints(table, wanted),
     )
+
+
+def successor(table: Table, wanted: Table, properties: Mapping[str, str]) -> Table:
+    """What is `wanted`, with these `properties` and what a table has that it takes the place of; it has no id yet.
+
+    Its constraints are those that are wanted. If none are, those stay whose columns do.
+    """
+    there = {key: value for key, value in inherited(table.parameters).items() if key != "bucketing_version"}
+    constraints = wanted.constraints or _kept_constraints(table, wanted)
+    parameters = {**there, **_hashed(wanted), **properties}
+    return replace(wanted, id=0, parameters=parameters, constraints=constraints)
+
+
+def _hashed(wanted: Table) -> dict[str, str]:
+    return {key: value for key, value in wanted.parameters.items() if key == "bucketing_version"}
+
+
+def _kept_constraints(table: Table, wanted: Table) -> tuple[Constraint, ...]:
+    stays = {column.name.lower() for column in wanted.all_columns}
+    return tuple(one for one in table.constraints if stays.issuperset(name.lower() for name in one.columns))
 
 
 def _meanings(table: Table, wanted: Table) -> object:

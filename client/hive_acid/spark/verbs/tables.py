@@ -18,7 +18,7 @@ from hive_acid.spark.snapshots.block import Begun
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
 from hive_acid.spark.tables.create_as import create_with_rows
-from hive_acid.spark.tables.definition import is_redefined, new_table, redefined
+from hive_acid.spark.tables.definition import Replacement, new_table, redefined, replacement, successor
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions, register_found
@@ -136,41 +136,47 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
     ) -> int:
         """Have the rows of `frame` in a table, as if it were dropped and made as `wanted`; returns their number.
 
-        The rows are replaced in one transaction. Columns and buckets may be any, and come with the same commit, as
-        `properties` do then; else these are set after it. Other properties stay. `frame` may be of the table itself.
+        Rows and definition are replaced in one transaction. With other columns or buckets the table stays the same one,
+        with other partition columns, constraints or another place a new one takes its place: it has the former one's
+        owner and privileges, frames of the former one keep its rows, and `metastore.catalog.undrop.window` keeps it.
+        `properties` are set, others stay. `frame` may be of the table itself.
 
-        Raises UnsupportedTableError if keys, place, format or kind differ from those of the table: it would have to go
-        before the other one is there. TransactionClosedError for other columns or buckets within a block.
+        Raises UnsupportedTableError if format or kind differ from those of the table, and for a plain one that would
+        differ in anything. TransactionClosedError within a block, but for rows alone.
         """
         given = dict(properties or {})
-        if not is_redefined(table, wanted):
+        way = replacement(table, wanted)
+        if way is Replacement.ROWS:
             rows = self.replace_rows(table, frame)
             if given:
                 self.set_properties(table, given)
             return rows
-        if table.is_plain:
-            raise UnsupportedTableError(
-                f"{table.full_name} is a plain table, whose rows and columns cannot be replaced at once: drop it, and "
-                "create it anew"
-            )
         if (block := self._blocks.current()) is not None and block.begun is not Begun.BY_STATEMENT:
             raise TransactionClosedError(
-                f"{table.full_name} gets other columns or buckets with a commit of its own: replace it before the "
-                "block or after it"
+                f"{table.full_name} gets another definition with a commit of its own: replace it before the block or "
+                "after it"
             )
-        if table.partition_keys and not table.is_full_acid:
-            raise self._only_some_replaced(table)
+        is_succeeded = way is Replacement.SUCCEEDED
+
+        def definition(there: Table) -> Table:
+            # Behind the lock it may be another one than was seen before.
+            if is_succeeded or replacement(there, wanted) is Replacement.SUCCEEDED:
+                return successor(there, wanted, given)
+            return redefined(there, wanted, given)
 
         def intent(transaction: Transaction, meant: TableReference) -> Intent:
-            about = overwriting(self.connection, transaction, meant, {})
-            return replace(about, redefined=lambda there: redefined(there, wanted, given))
+            about = overwriting(self.connection, transaction, meant, {}, with_rows=not is_succeeded)
+            return replace(about, redefined=definition)
 
         def plan(begun: TableWrite) -> Planned[int]:
             if begun.table.is_full_acid:
                 return overwrite(self._context, begun, frame, everything=True)
             return insert_only.overwrite(self._context, begun, frame)
 
-        return self._change(table, intent, plan, by_files=True)
+        # By its name: of two that replace it at a time the second one replaces what the first one has made.
+        rows = self._change(table.full_name if is_succeeded else table, intent, plan, by_files=True)
+        self._forget(table.full_name)
+        return rows
 
     def load_data(
         self,

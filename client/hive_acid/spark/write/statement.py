@@ -212,7 +212,12 @@ class Context:
         check_transactional(table)
         self.zones.check(row_type(table.columns))
         refuse_unfit_settings(self.spark, table)
-        found = self.listed(transaction, table, wanted=wanted, compacted_by=compacted_by)
+        try:
+            found = self.listed(transaction, table, wanted=wanted, compacted_by=compacted_by)
+        except (HiveAcidError, ValueError):
+            # What is told of another table by the name, such as its partitions, makes no sense for this one.
+            self._refuse_moved(transaction, table, {})
+            raise
         self._refuse_moved(transaction, table, found.vacant)
         return found.state
 
@@ -445,7 +450,7 @@ class Statement:
         if any(one.files.kind == DELETE for one in published):
             name = table_name(self.table.database, self.table.name)
             self._begun.transaction.changed.show_by(name, self._shown)
-        if self.context.statistics:
+        if self.context.statistics and not self.table.is_successor:
             written = [Written(one.partition, one.directory, one.files.kind == DELETE) for one in published]
             transaction = self._begun.transaction
             keep_up(self.context.connection, transaction, self.table, written, overwritten=overwrites)
