@@ -53,16 +53,21 @@ class ServerSession:
         """
         # A session would take the server, which is another process here, for its own, and forget Connect with it.
         os.environ.pop(_STARTED_HERE, None)
-        words = {"session_id": self.session_id, "user_id": self.user_id}
-        if self.token is not None and _TOKEN not in os.environ:
-            words["token"] = self.token
-        address = f"sc://{self.host}:{self.port}/;" + ";".join(f"{key}={quote(words[key])}" for key in words)
-        of_client: Any = SparkSession.builder.remote(address).create()
+        of_client = self._session(self.session_id)
         try:
-            found: SparkSession = of_client.cloneSession()
+            clone: Any = of_client.cloneSession()
+            clone.client.close()  # in PySpark 4.1 it is a session that cannot be stopped
+            found: SparkSession = self._session(clone.session_id)
         finally:
             of_client.client.close()  # the session stays its client's
         return found
+
+    def _session(self, session_id: str) -> Any:
+        words = {"session_id": session_id, "user_id": self.user_id}
+        if self.token is not None and _TOKEN not in os.environ:
+            words["token"] = self.token
+        address = f"sc://{self.host}:{self.port}/;" + ";".join(f"{key}={quote(words[key])}" for key in words)
+        return SparkSession.builder.remote(address).create()
 
 
 def is_known(session: SparkSession) -> bool:
