@@ -40,15 +40,29 @@ class Txn:
     changed: set[tuple[str, Partition]] = field(default_factory=set)
     claimed: set[tuple[str, Partition]] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
+    verbs: set[str] = field(default_factory=set)
+    """What it has done."""
+
+    @property
+    def rows(self) -> set[tuple[str, int]]:
+        """The rows that it has seen and changed, by their tables and ids."""
+        return {
+            (table, number)
+            for table, seen in self.seen.items()
+            for number, version in seen.items()
+            if self.own[table].get(number) != version
+        }
 
     def copied(self) -> Txn:
         """As it is now."""
         own = {name: dict(rows) for name, rows in self.own.items()}
-        return Txn(self.began, self.seen, own, set(self.changed), set(self.claimed), set(self.written))
+        changed, claimed = set(self.changed), set(self.claimed)
+        return Txn(self.began, self.seen, own, changed, claimed, set(self.written), set(self.verbs))
 
     def restore(self, to: Txn) -> None:
         """Be again what it was, as after a statement that has failed."""
         self.own, self.changed, self.claimed, self.written = to.own, to.changed, to.claimed, to.written
+        self.verbs = to.verbs
 
 
 class Commit(NamedTuple):
@@ -57,6 +71,14 @@ class Commit(NamedTuple):
     at: int
     changed: set[tuple[str, Partition]]
     claimed: set[tuple[str, Partition]]
+    rows: set[tuple[str, int]]
+    verbs: set[str]
+
+
+BY_PARTITIONS = {"overwrite", "truncate", "replace"}
+"""Verbs whose transactions conflict with who has changed other rows of the same partition, too."""
+BY_CHANCE = {"merge", "fail"}
+"""Verbs whose transactions may: by rows that they match and others have added, and by statements that have failed."""
 
 
 class Model:
@@ -75,10 +97,15 @@ class Model:
     def conflict(self, txn: Txn) -> bool | None:
         """Whether the commit must be refused; None if it may be."""
         later = [commit for commit in self.commits if commit.at > txn.began]
-        if any(txn.changed & commit.changed for commit in later):
+        rows = txn.rows
+        met = [commit for commit in later if txn.changed & commit.changed]
+        if any(rows & commit.rows for commit in later) or (met and txn.verbs & BY_PARTITIONS):
             return True
-        all_of = txn.changed | txn.claimed
-        return None if any(all_of & (commit.changed | commit.claimed) for commit in later) else False
+        if any(txn.verbs & BY_CHANCE or commit.verbs & BY_PARTITIONS for commit in met):
+            return None
+        claims = txn.changed | txn.claimed
+        meets = any((claims & commit.claimed) or (txn.claimed & commit.changed) for commit in later)
+        return None if meets else False
 
     def may_collide(self, txn: Txn, tables: Iterable[str]) -> bool:
         """Whether somebody has changed one of these tables, or of those that it has changed, since it began."""
@@ -89,7 +116,7 @@ class Model:
     def commit(self, txn: Txn) -> None:
         """Make what the transaction has changed the content of the tables."""
         self._now += 1
-        self.commits.append(Commit(self._now, txn.changed, txn.claimed))
+        self.commits.append(Commit(self._now, txn.changed, txn.claimed, txn.rows, txn.verbs))
         for name, own in txn.own.items():
             seen, content = txn.seen[name], self.content[name]
             for number in seen.keys() - own.keys():

@@ -136,6 +136,7 @@ class Walk:
         alone = step.writer not in self.blocks
         txn = self.model.begin() if alone else self.blocks[step.writer][1]
         before = txn.copied()
+        txn.verbs.add(step.verb)
         if step.verb in LOCKING and not alone:
             self.alone = step.writer
         try:
@@ -168,6 +169,7 @@ class Walk:
         txn = self.model.begin() if alone else self.blocks[writer][1]
         if kind == "overwrite" and not alone:
             self.alone = writer
+        txn.verbs.add("fail")
         try:
             FAILURES[kind](Scene(acid, self.model, txn, self._scratch), table, **arguments)
         except WriteConflictError as error:
