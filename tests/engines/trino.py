@@ -113,8 +113,11 @@ def _catalog(uri: str) -> dict[str, str]:
 
 
 def _has_started(port: int) -> bool:
+    """Whether it runs queries: at first it answers, and has no node yet to run one on."""
     with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/info", timeout=5) as reply:
-        return not json.load(reply)["starting"]
+        if not json.load(reply)["starting"]:
+            with suppress(TrinoRefusedError):
+                return bool(TrinoEngine(port).sql("SELECT node_id FROM system.runtime.nodes"))
     return False
 
 
