@@ -33,13 +33,8 @@ from hive_acid.write.table_write import Intent, TableWrite
 class ChangeVerbs(SessionBase):
     """What a session does with the rows of a table: each verb is one transaction, or part of the thread's."""
 
-    def insert(
-        self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False, replaces: bool = False
-    ) -> int:
-        """As `AcidTable.insert`, without a read of the table.
-
-        It `replaces` rows that a statement before it has deleted: nobody else is to do that at the same time.
-        """
+    def insert(self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False) -> int:
+        """As `AcidTable.insert`, without a read of the table."""
         check_frame("frame", frame)
         if self._is_dummy:
             found = self._lookup(table)
@@ -52,8 +47,16 @@ class ChangeVerbs(SessionBase):
             return by(self._context, begun, rows)
 
         evolving = insert.evolving(frame) if schema_evolution else None
-        intent = Intent(Operation.INSERT, inserts_what_lacks=replaces)
-        return self._change(table, intent, plan, by_files=not evolving, evolving=evolving)
+        return self._change(table, Intent(Operation.INSERT), plan, by_files=not evolving, evolving=evolving)
+
+    def insert_for_deleted(self, table: str | Table, frame: DataFrame) -> int:
+        """Insert rows in the place of those that a statement of the same transaction has deleted; gives their number.
+
+        Nobody else is to do that at the same time: it conflicts with all who change the partitions that get some.
+        """
+        check_frame("frame", frame)
+        intent = Intent(Operation.INSERT, inserts_what_lacks=True)
+        return self._change(table, intent, lambda begun: insert.insert(self._context, begun, frame))
 
     def overwrite(
         self,

@@ -155,7 +155,7 @@ def _replaced(run: Run, table: Table, destination: _Destination, frame: DataFram
     keys = list(map(quoted, destination.matched))
     same = " AND ".join(f"t.{key} = s.{key}" for key in keys)
     run.acid.delete(table, source=rows.select(*keys).distinct(), on=same, target_alias="t", source_alias="s")
-    return run.acid.insert(table, rows, replaces=True)
+    return run.acid.insert_for_deleted(table, rows)
 
 
 def _replaced_on(run: Run, target: ChangedTable, destination: _Destination, frame: DataFrame, on: str) -> int:
@@ -169,7 +169,7 @@ def _replaced_on(run: Run, target: ChangedTable, destination: _Destination, fram
         target_alias=target.alias,
         source_alias=destination.source.alias if destination.source is not None else _UNNAMED,
     )
-    return run.acid.insert(target.table, new, replaces=True)
+    return run.acid.insert_for_deleted(target.table, new)
 
 
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
