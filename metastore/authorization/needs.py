@@ -311,28 +311,20 @@ _ANY, _TAKING = frozenset({ANY}), frozenset({"INSERT", "UPDATE", "DELETE", "ALTE
 
 
 def _locks(components: Getter) -> Callable[[Asker, Sequence[Any]], None]:
-    """A lock takes the right to what it is for: a shared one any, others that to change something.
-
-    Whoever may drop a table may lock it to delete all of its rows.
-    """
+    """A lock takes the right to what it is for: a shared one any, others that to change something."""
 
     def check(asker: Asker, arguments: Sequence[Any]) -> None:
         for one in components(arguments):
             database = stored_name(one.dbname or "")
             table = stored_name(one.tablename or "")
             thing = table_thing(database, table) if table else database_thing(database)
-            wanted = _LOCKING.get(one.operationType) or (_ANY if one.type == _SHARED_READ else _TAKING)
-            if one.operationType == _DELETE and one.type in _ALONE and not one.partitionname:
-                wanted |= _DROP
-            asker.require(wanted, thing)
+            asker.require(_LOCKING.get(one.operationType) or (_ANY if one.type == _SHARED_READ else _TAKING), thing)
             for operation in one.alsoOperations or ():
                 asker.require(_LOCKING.get(operation, _TAKING), thing)
 
     return check
 
 
-_DELETE, _DROP = ttypes.DataOperationType.DELETE, frozenset({"DROP"})
-_ALONE = (ttypes.LockType.EXCLUSIVE, ttypes.LockType.EXCL_WRITE)
 _SHARED_READ = ttypes.LockType.SHARED_READ
 _LOCKING = {
     ttypes.DataOperationType.SELECT: frozenset({"SELECT"}),

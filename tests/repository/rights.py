@@ -51,8 +51,8 @@ def words(need: str) -> str:
             return "one's own lock"
         case ["lock", *_]:
             return (
-                "for each component its operation, of an exclusive DELETE of a whole table DELETE or DROP; without one"
-                " any right for a shared lock, and one to change something for others"
+                "for each component its operation; without one any right for a shared lock, and one to change something"
+                " for others"
             )
         case ["compacted", *_]:
             return "ADMIN on the tables of the compactions"

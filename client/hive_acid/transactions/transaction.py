@@ -15,8 +15,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from hive_acid.errors import (
+    AccessDeniedError,
     HiveAcidError,
     LockTimeoutError,
+    NoSuchObjectError,
     NoSuchTxnError,
     SnapshotOutdatedError,
     TxnAbortedError,
@@ -161,6 +163,9 @@ class Transaction(WritingTransaction):
         answer, *answers = self._connection.ask(Question("lock", (request,)), *questions.values())
         if isinstance(answer, (TxnAbortedError, NoSuchTxnError)):
             raise self._ended(answer)
+        if isinstance(answer, AccessDeniedError):
+            # Nobody has a right on what is not there, which is told to who may know.
+            raise next((one for one in answers if isinstance(one, NoSuchObjectError)), answer)
         if isinstance(answer, HiveAcidError):
             raise answer
         told = dict(zip(questions, answers, strict=True))
