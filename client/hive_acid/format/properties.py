@@ -14,6 +14,16 @@ REPLACED = "hive_acid.replaced"
 """The parameter of a table that was given other columns with all of its rows: its id, and the write id of those rows.
 """
 
+CREATED_BY = "hive_acid.created_by_txn"
+"""The table parameter that names the transaction in which the table was made with its first rows."""
+OF_ROWS = frozenset(
+    {
+        *(ACCURATE, REPLACED, CREATED_BY),
+        *("numFiles", "numRows", "rawDataSize", "totalSize", "transient_lastDdlTime"),
+    }
+)
+"""Parameters that say something of one table's rows and files, not of its kind."""
+
 SESSION_DATABASE = "hive_acid_session_"
 """How the names of databases begin that hold the temporary tables of a session."""
 SESSION_TRANSACTION = "hive_acid.session.transaction"

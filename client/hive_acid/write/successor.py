@@ -12,30 +12,16 @@ from dataclasses import replace
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.format.evolution import RENAMED
-from hive_acid.format.properties import ACCURATE, REPLACED, SUCCEEDS, replaced_mark, successor_name
+from hive_acid.format.properties import OF_ROWS, REPLACED, SUCCEEDS, replaced_mark, successor_name
 from hive_acid.transactions.transaction import Transaction
 
-_OF_ROWS = frozenset(
-    {
-        ACCURATE,
-        REPLACED,
-        RENAMED,
-        "numRows",
-        "rawDataSize",
-        "numFiles",
-        "totalSize",
-        "numFilesErasureCoded",
-        "numPartitions",
-        "transient_lastDdlTime",
-        "hive_acid.created_by_txn",
-    }
-)
+_STAYS_BEHIND = OF_ROWS | {RENAMED, "numFilesErasureCoded", "numPartitions"}
 """What the metastore and we say of a table's rows and files, which are not those of its successor."""
 
 
 def inherited(properties: Mapping[str, str]) -> dict[str, str]:
     """Those of a table's properties that hold for the one that takes its place, too."""
-    return {key: value for key, value in properties.items() if key not in _OF_ROWS}
+    return {key: value for key, value in properties.items() if key not in _STAYS_BEHIND}
 
 
 def make_successor(connection: Connection, transaction: Transaction, table: Table, wanted: Table) -> Table:

@@ -19,7 +19,7 @@ from hive_acid.format.state import DataDirectory
 from hive_acid.spark.change.source import Join, KeptSource
 from hive_acid.spark.conditions.expressions import expression
 from hive_acid.spark.jvm.session_settings import SessionSettings
-from hive_acid.spark.read.listing import PartitionState, table_state
+from hive_acid.spark.read.listing import table_state
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
 from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.write.statement import Context
@@ -69,10 +69,14 @@ class NewMatches:
 
     def _matches(self, spark: SparkSession, since: Since, places: Mapping[str, str], writes: list[int]) -> bool:
         named = places if self.table.partition_keys else {}
+
+        def may_have_some(found: DataDirectory) -> bool:
+            return found.directory.max_write_id >= writes[0]
+
         state = table_state(self.table, named, since.now, since.snapshot, only_these=bool(named))
         state = replace(
             state,
-            partitions=tuple(_from(partition, writes[0]) for partition in state.partitions),
+            partitions=tuple(of.with_data(may_have_some, originals=False) for of in state.partitions),
             skipping=self.context.skipping,
             limits=self.context.limits,
         )
@@ -82,21 +86,3 @@ class NewMatches:
         target = beside(rows, meant).alias(self.join.target_alias)
         found = target.join(self.source.joined(), expression(meant), "left_semi").limit(1)
         return bool(found.select(F.lit(1)).collect())
-
-
-def _from(partition: PartitionState, first: int) -> PartitionState:
-    """A partition without what has no row of the write `first` or a later one."""
-
-    def may_have_some(found: DataDirectory) -> bool:
-        return found.directory.max_write_id >= first
-
-    state = partition.state
-    return replace(
-        partition,
-        state=replace(
-            state,
-            base=state.base if state.base is not None and may_have_some(state.base) else None,
-            insert_deltas=tuple(filter(may_have_some, state.insert_deltas)),
-            originals=(),
-        ),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_acid.catalog.table import Table
@@ -38,6 +38,19 @@ class PartitionState:
     is_told_by_path: bool = True
     is_vacant: bool = False
     """Whether nothing at all lies there, nor anything that the snapshot does not see."""
+
+    def with_data(self, wanted: Callable[[DataDirectory], bool], *, originals: bool) -> PartitionState:
+        """It with the directories of rows that are `wanted` alone, and with `originals` the original files, if any."""
+        base = self.state.base
+        return replace(
+            self,
+            state=replace(
+                self.state,
+                base=base if base is not None and wanted(base) else None,
+                insert_deltas=tuple(filter(wanted, self.state.insert_deltas)),
+                originals=self.state.originals if originals else (),
+            ),
+        )
 
     def scan_directories(self, directories: Sequence[DataDirectory]) -> list[ScanDirectory]:
         """The files with ACID columns in `directories`, which are some of this partition's, for `scan`."""

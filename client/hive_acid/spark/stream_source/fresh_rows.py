@@ -61,20 +61,11 @@ def written(state: TableState, fresh: Fresh) -> list[Written]:
 
 def _narrowed(partition: PartitionState, fresh: Fresh) -> PartitionState:
     """A partition without what has no row of `fresh` writes."""
-    state = partition.state
 
-    def may_have_some(found: DataDirectory | None) -> bool:
-        return found is not None and bool(found.files) and fresh.any_in(*_writes_of(found.directory))
+    def may_have_some(found: DataDirectory) -> bool:
+        return bool(found.files) and fresh.any_in(*_writes_of(found.directory))
 
-    return replace(
-        partition,
-        state=replace(
-            state,
-            base=state.base if may_have_some(state.base) else None,
-            insert_deltas=tuple(filter(may_have_some, state.insert_deltas)),
-            originals=state.originals if fresh.has_originals else (),
-        ),
-    )
+    return partition.with_data(may_have_some, originals=fresh.has_originals)
 
 
 def _writes_of(directory: Directory) -> tuple[int, int]:

@@ -28,19 +28,11 @@ def whole_writes(state: TableState, fresh: Fresh) -> TableState:
     others = visible.less(fresh)
 
     def chosen(partition: PartitionState) -> PartitionState:
-        of = partition.state
-        data = [one for one in of.data if one.files and fresh.any_in(*writes_of(one))]
+        data = [one for one in partition.state.data if one.files and fresh.any_in(*writes_of(one))]
         for one in data:
             if others.any_in(*writes_of(one)):
                 raise _mixed(state, partition, one)
-        return replace(
-            partition,
-            state=replace(
-                of,
-                base=of.base if of.base in data else None,
-                insert_deltas=tuple(one for one in of.insert_deltas if one in data),
-            ),
-        )
+        return partition.with_data(data.__contains__, originals=True)
 
     narrowed = map(chosen, state.partitions)
     return replace(state, partitions=tuple(one for one in narrowed if one.data_files))

@@ -14,13 +14,12 @@ from typing import TypeVar
 
 from hive_acid.connection import Connection
 from hive_acid.errors import LockTimeoutError, NoSuchObjectError, SnapshotInTheWayError
+from hive_acid.format.properties import CREATED_BY
 from hive_acid.transactions.locks import overwrite_component
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
 LOG = logging.getLogger(__name__)
-CREATED_BY = "hive_acid.created_by_txn"
-"""The table parameter that names the transaction in which the table was made with its first rows."""
 
 Result = TypeVar("Result")
 

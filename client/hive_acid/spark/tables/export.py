@@ -23,13 +23,12 @@ from hive_acid.connection import Connection
 from hive_acid.errors import AlreadyExistsError, ColumnError, FilesInTheWayError, FormatError, NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
-from hive_acid.format.properties import ACCURATE, REPLACED
+from hive_acid.format.properties import OF_ROWS
 from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import read_table
-from hive_acid.spark.tables.create_as import CREATED_BY
 from hive_acid.spark.values.specs import PartitionSpec, matching_names
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.statement import Context
@@ -39,19 +38,7 @@ from hive_acid.wire import ttypes
 DESCRIPTION = "_export.json"
 DATA = "data"
 _VERSION = 1
-_OF_THIS_TABLE = frozenset(
-    {
-        CREATED_BY,
-        REPLACED,
-        ACCURATE,
-        "EXTERNAL",
-        "numFiles",
-        "numRows",
-        "rawDataSize",
-        "totalSize",
-        "transient_lastDdlTime",
-    }
-)
+_OF_THIS_TABLE = OF_ROWS | {"EXTERNAL"}
 """Parameters that say something of one table's files, not of its kind; what streams have got to does so, too."""
 
 

@@ -13,7 +13,7 @@ from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.storage_formats import name_of
 from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Skew, Table
 from hive_acid.errors import ColumnError, UnsupportedTableError
-from hive_acid.format.properties import REPLACED, TRANSACTIONAL
+from hive_acid.format.properties import CREATED_BY, REPLACED, TRANSACTIONAL
 from hive_acid.spark.sql.columns import property_key
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
@@ -22,7 +22,6 @@ from hive_acid.spark.sql.statements.operate import operate
 from hive_acid.spark.sql.statements.privileges import show_privileges
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.sql.views import is_out_column
-from hive_acid.spark.tables.create_as import CREATED_BY
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import column_type
 from hive_acid.tokens import LARGEST_COUNT
