@@ -299,6 +299,8 @@ struct AddDynamicPartitions {
   4: required string tablename
   5: required list<string> partitionnames
   6: optional DataOperationType operationType
+  // Of hive-acid alone: the whole table counts as touched, too, since keys are compared over all of it.
+  1001: optional bool alsoWholeTable
 }
 
 struct AddForeignKeyRequest {
@@ -1402,6 +1404,8 @@ struct LockComponent {
   8: optional bool isDynamicPartitionWrite
   // Of hive-acid alone: what else the statement does to rows, for rights.
   1001: optional list<DataOperationType> alsoOperations
+  // Of hive-acid alone: new rows have keys that nobody else may bring, so that they count as a change.
+  1002: optional bool bringsKeys
 }
 
 struct LockRequest {

@@ -245,6 +245,10 @@ class ConstraintError(ColumnError):
     """A row breaks a NOT NULL or a CHECK of its table."""
 
 
+class DuplicateKeyError(ConstraintError):
+    """Rows have the same values as others, or none, in the primary key of their table."""
+
+
 class SqlError(HiveAcidError):
     """A SQL text is not understood, or asks for what hive-acid does not do."""
 

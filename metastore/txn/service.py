@@ -209,14 +209,19 @@ class TxnService:
         table: str,
         partitions: Collection[str],
         operation: Operation = Operation.UPDATE,
+        *,
+        also_whole_table: bool = False,
     ) -> None:
         """Name the partitions a transaction wrote to; they take the place of its claim on the whole table.
+
+        With `also_whole_table` that stays.
 
         Raises TxnAbortedError, or NoSuchTxnError if the transaction is committed or unknown.
         """
         names = [stored_partition(name) for name in partitions]
         row = self._db.call_one(
-            "add_dynamic_partitions", txn_id, write_id, stored_name(db), stored_name(table), names, operation.value
+            "add_dynamic_partitions",
+            *(txn_id, write_id, stored_name(db), stored_name(table), names, operation.value, also_whole_table),
         )
         assert row is not None
         refuse(row[0], txn_id)

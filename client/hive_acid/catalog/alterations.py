@@ -88,6 +88,11 @@ class Alterations:
 
         def change(table: Table, fields: list[Any], names: list[str]) -> None:
             _refuse_clustered(table, name)
+            if name.lower() in {column.name for column in table.key}:
+                raise ColumnError(
+                    f"{name} is in the primary key of {table.full_name}, whose values would be others in another "
+                    "type: drop the key before, and add it anew"
+                )
             _found(table, fields, names, name).type = to
 
         self._altered(transaction, meant, change)
@@ -177,6 +182,10 @@ class Alterations:
     def held(self, transaction: Transaction, meant: TableReference) -> Table:
         """Lock a table against all who change it, but not against who adds rows; the table as it is then."""
         return self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)[0]
+
+    def held_alone(self, transaction: Transaction, meant: TableReference) -> Table:
+        """Lock a table against everybody, until the transaction ends; the table as it is then."""
+        return self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)[0]
 
     def _locked(self, transaction: Transaction, meant: TableReference, kind: int) -> tuple[Table, Any]:
         """Lock the table; what the metastore says of it behind the lock."""

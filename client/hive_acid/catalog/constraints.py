@@ -1,6 +1,7 @@
 """Constraints of tables as the client sees them, and as they travel.
 
-NOT NULL, CHECK and DEFAULT that are enabled hold for all that is written; keys, and what is disabled, are only told.
+NOT NULL, CHECK, DEFAULT and primary keys that are enabled hold for all that is written; other keys, and what is
+disabled, are only told.
 The metastore tells them with the table: whoever reads a definition behind his lock has them, and asks nothing more.
 """
 
@@ -39,8 +40,13 @@ class Constraint:
 
     @property
     def is_enforced(self) -> bool:
-        """Whether rows that break it are refused."""
+        """Whether a row that breaks it by itself is refused."""
         return self.enabled and self.kind in (ConstraintKind.NOT_NULL, ConstraintKind.CHECK)
+
+    @property
+    def is_enforced_key(self) -> bool:
+        """Whether rows are refused that have the same values in its columns, or none."""
+        return self.enabled and self.kind is ConstraintKind.PRIMARY_KEY
 
     @property
     def is_default(self) -> bool:

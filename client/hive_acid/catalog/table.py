@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hive_acid.catalog.constraints import Constraint, told_with
@@ -11,7 +11,7 @@ from hive_acid.catalog.storage_formats import ORC
 from hive_acid.errors import ColumnError
 from hive_acid.format import properties
 from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
-from hive_acid.wire import ttypes
+from hive_acid.wire import ConstraintKind, ttypes
 
 DEFAULT_DATABASE = "default"
 
@@ -83,8 +83,34 @@ class Table:
 
     @property
     def enforced(self) -> tuple[Constraint, ...]:
-        """The constraints that all rows must meet that are written."""
+        """The constraints that each row must meet that is written."""
         return tuple(one for one in self.constraints if one.is_enforced)
+
+    @property
+    def key(self) -> tuple[Column, ...]:
+        """The columns in which no two rows may have the same values, and none may have none; empty without such a key.
+
+        Only of a full-ACID table, of which it can be told which rows it has.
+        """
+        is_enforced = self.is_full_acid and any(one.is_enforced_key for one in self.constraints)
+        columns = {column.name: column for column in self.all_columns}
+        return tuple(columns[name] for name in self.primary_key) if is_enforced else ()
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The names of the columns of its primary key, enforced or not; empty if it has none."""
+        keys = (one.columns for one in self.constraints if one.kind is ConstraintKind.PRIMARY_KEY)
+        return next(keys, ())
+
+    def with_constraints(self, more: Iterable[Constraint]) -> Table:
+        """It with constraints beside its own."""
+        return replace(self, constraints=(*self.constraints, *more))
+
+    @property
+    def key_is_of_partitions(self) -> bool:
+        """Whether rows of the same key are in the same partition: each partition column is in it."""
+        names = {column.name for column in self.key}
+        return all(key.name in names for key in self.partition_keys)
 
     @property
     def defaults(self) -> dict[str, str]:

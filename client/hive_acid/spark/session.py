@@ -42,15 +42,15 @@ from hive_acid.spark.sql.statements.script import statements_of
 from hive_acid.spark.values.argument_checks import check_frame, names_of
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import ZoneGuard
+from hive_acid.spark.verbs.keys import KeyVerbs
 from hive_acid.spark.verbs.multi_insert import MultiInsert
-from hive_acid.spark.verbs.reading import ReadVerbs
 from hive_acid.spark.verbs.stream import Sink, SinkMode, SinkPlan
 from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.states import isolation_of
 
 
-class AcidSession(ReadVerbs):
+class AcidSession(KeyVerbs):
     """ACID tables for one Spark session; safe to share between threads, of which each has its own transaction.
 
     In a child that was forked verbs that need no Spark, as drops and renames, work; others raise OtherProcessError.

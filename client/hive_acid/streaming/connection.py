@@ -29,6 +29,7 @@ from hive_acid.errors import (
     StreamingTransactionError,
     TableChangedError,
     TransactionClosedError,
+    UnsupportedTableError,
 )
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.ids import TxnId, WriteId
@@ -40,7 +41,7 @@ from hive_acid.transactions.opening import open_transactions
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.same_partitions import name_there
-from hive_acid.write.table_write import Intent, TableWrite
+from hive_acid.write.table_write import Intent, TableWrite, refuse_uncompared
 
 COMPRESSIONS = ("zstd", "zlib", "snappy")
 _UNDO_WITHIN_S = 1.0
@@ -373,6 +374,10 @@ def _streamed(table: Table) -> Table:
     """The table. Raises StreamingConnectionError if it is none to stream into."""
     if not table.is_full_acid or table.input_format != ORC_INPUT:
         raise StreamingConnectionError(f"{table.full_name} is not a full-ACID table (transactional, in ORC files)")
+    try:
+        refuse_uncompared(table)
+    except UnsupportedTableError as error:
+        raise StreamingConnectionError(str(error)) from None
     return table
 
 

@@ -96,7 +96,7 @@ class ChangedRows:
         self._delete_files = delete_files
         self._places: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._partitioned: set[str] = set()
-        self._looks: defaultdict[str, list[Look]] = defaultdict(list)
+        self._looks: defaultdict[str, dict[str, Look]] = defaultdict(dict)
         self._shows: defaultdict[str, list[Show]] = defaultdict(list)
         self._is_more = False
 
@@ -119,9 +119,13 @@ class ChangedRows:
         """Note where delete events of it are."""
         self._places[table][partition] = place
 
-    def look_before_commit(self, table: str, look: Look) -> None:
-        """Have rows looked at that others have added, too: a statement has added what the table lacked."""
-        self._looks[table].append(look)
+    def look_before_commit(self, table: str, look: Look, name: str | None = None) -> None:
+        """Have rows looked at that others have added, too: a statement has added what the table lacked.
+
+        A look takes the place of an earlier one of its `name`.
+        """
+        looks = self._looks[table]
+        looks[f"{len(looks)}" if name is None else name] = look
 
     def show_by(self, table: str, show: Show) -> None:
         """Have rows of a table told by `show`, too, where they are why it conflicts."""
@@ -132,13 +136,14 @@ class ChangedRows:
 
         None if they have. Raises OSError where files cannot be listed or read.
         """
-        if any(of.partname is None for of in others) and table in self._partitioned:
-            return "another one has not said which partitions it has changed"
+        names = sorted(self._places[table])
         written: defaultdict[str, set[int | None]] = defaultdict(set)
         for of in others:
             if of.writeid is None or not since.before.is_valid(of.writeid):  # else it has seen what they wrote
-                written[of.partname or _ALL].add(of.writeid)
-        names = sorted(self._places[table])
+                # Who has not said which partitions it has changed may have changed each.
+                everywhere = of.partname is None and table in self._partitioned
+                for name in names if everywhere else (of.partname or _ALL,):
+                    written[name].add(of.writeid)
         places = [self._places[table][name] for name in names]
         for name, place, entries in zip(names, places, files.list_trees(places, max_depth=2), strict=True):
             found = _look(place, entries, since)
@@ -149,7 +154,7 @@ class ChangedRows:
                 why = self._told(table, name, why)
             if why is not None:
                 return f"{why} in {name}" if name else why
-        asked = (look(since, self._places[table]) for look in self._looks[table])
+        asked = (look(since, self._places[table]) for look in self._looks[table].values())
         return next((why for why in asked if why), None)
 
     def _why_not(self, found: _Found, written: Collection[int | None]) -> str | list[RowId] | None:

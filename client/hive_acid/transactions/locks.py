@@ -34,16 +34,21 @@ def write_component(
     also: Sequence[Operation] = (),
     partition: str | None = None,
     dynamic: bool = False,
+    keys: bool = False,
 ) -> Any:
     """The lock of a writer: beside other writers (the first to commit wins), never beside a drop.
 
     `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`. `also`
-    says what else is done to rows, for a server that enforces rights.
+    says what else is done to rows, for a server that enforces rights. An insert of rows whose `keys` nobody else may
+    bring meanwhile is a change, as to conflicts.
     """
-    insert = operation is Operation.INSERT
+    insert = operation is Operation.INSERT and not keys
     kind = ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE
     return _component(
-        kind, operation.value, database, table, also, partitionname=partition, isDynamicPartitionWrite=dynamic
+        *(kind, operation.value, database, table, also),
+        partitionname=partition,
+        isDynamicPartitionWrite=dynamic,
+        bringsKeys=keys or None,
     )
 
 

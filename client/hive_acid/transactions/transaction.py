@@ -87,6 +87,7 @@ class Transaction(WritingTransaction):
             agentInfo=self._opening.agent_info,
         )
         changes = any(component.operationType in _CHANGES for component in components)
+        brings_keys = any(component.bringsKeys for component in components)
         answer, told, outdated = self._first_lock(request, behind, asks_outdated=changes and self.may_begin_again)
         begun_at = time.monotonic()
         next_look, next_word = 0.0, begun_at + _FIRST_WORD_S
@@ -110,7 +111,7 @@ class Transaction(WritingTransaction):
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
         self.locked.update(wanted)
-        self.changes_rows |= changes
+        self.changes_rows |= changes or brings_keys
         if changes and self.may_begin_again:
             self._refuse_outdated(outdated)
         if changes and self.isolation is Isolation.READ_COMMITTED:
@@ -214,6 +215,12 @@ class Transaction(WritingTransaction):
         """Whether its commit may go by the rows that it has changed, and not by their partitions."""
         has_company = self._parameter is not None or self._replacement is not None
         return bool(self.changed.tables) and self.isolation is Isolation.SNAPSHOT and not has_company
+
+    def since(self, database: str, table: str) -> Since:
+        """What it sees of a table to which it writes, beside what there is by now, its own rows included."""
+        now = self._committed_by_now()
+        before = self.write_ids(database, table)
+        return Since(self.write_id(database, table), before, self._seen_by(now, table_name(database, table)), now)
 
     def _why_not_apart(self, others: Sequence[Any]) -> str | None:
         """Why it cannot be told that what has changed since the snapshot are other rows, by the metastore's `others`.

@@ -30,6 +30,8 @@ class WritingTransaction(ReadingTransaction):
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
         self._replaced: set[str] = set()
+        self._whole: set[str] = set()
+        """The tables over all of which it compares keys."""
 
     def write_id(self, database: str, table: str) -> WriteId:
         """This transaction's write id for the table, allocated at the first call."""
@@ -133,7 +135,8 @@ class WritingTransaction(ReadingTransaction):
     def add_dynamic_partitions(self, database: str, table: str, names: Sequence[str], operation: Operation) -> None:
         """Tell the metastore which partitions a dynamic write has touched; it checks conflicts on them at commit.
 
-        Until it is told, by an empty list if need be, the whole table counts as touched.
+        Until it is told, by an empty list if need be, the whole table counts as touched; and after it, if
+        `compares_keys_of`.
         """
         self.check_open()
         self._call(
@@ -145,5 +148,10 @@ class WritingTransaction(ReadingTransaction):
                 tablename=table,
                 partitionnames=list(names),
                 operationType=getattr(ttypes.DataOperationType, operation.value),
+                alsoWholeTable=table_name(database, table) in self._whole or None,
             ),
         )
+
+    def compares_keys_of(self, database: str, table: str) -> None:
+        """Note that it brings keys that nobody else may bring meanwhile, to whatever partition of the table."""
+        self._whole.add(table_name(database, table))

@@ -54,11 +54,15 @@ from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 from hive_acid.write.successor import make_successor, take_place
 
 _UNPARTITIONED = ""
+_WITH_ROWS = frozenset({Operation.INSERT, Operation.UPDATE})
 
 _LOOKS = 3
 """So often a lock is taken at most, each time for what was found behind the one before."""
 
 _Staging = TypeVar("_Staging", bound=Staging)
+
+Check = Callable[[Sequence["Published"]], None]
+"""Looks at directories of new rows that are in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class Intent:
     `partition` gives the name of the one partition that it goes to, None if it goes to others or rows decide.
     `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
     then, so of two statements that would insert the same rows into one only the first commits. One that
-    `looks_for_others`, by `ChangedRows.look_before_commit`, commits if they are other rows. An overwrite that may go
+    `looks_for_others`, by `ChangedRows.look_before_commit`, commits if they are other rows. New rows of which it
+    `keeps_keys` have the primary key of those that they replace. An overwrite that may go
     on `beside_readers` does not wait for them. `redefined` makes of the table that is there the one whose rows come in
     the place of all others, with other columns or buckets: its definition comes with the commit. One without an id is
     another table, which takes the place of that one (`successor`). `also` says what else it does to rows, which takes
@@ -80,6 +85,7 @@ class Intent:
     overwrites: bool = False
     inserts_what_lacks: bool = False
     looks_for_others: bool = False
+    keeps_keys: Callable[[Table], bool] = field(default=lambda table: False)
     beside_readers: bool = False
     redefined: Callable[[Table], Table] | None = None
     partition: Callable[[Table], str | None] = field(default=lambda table: None)
@@ -89,9 +95,18 @@ class Intent:
         """Whether what is written depends on the rows that the table has."""
         return self.operation is not Operation.INSERT and not self.overwrites
 
+    def brings_keys(self, table: Table) -> bool:
+        """Whether its rows may have primary keys that nobody else may bring meanwhile."""
+        has_rows = self.redefined is not None or bool({self.operation, *self.also} & _WITH_ROWS)
+        return bool(table.key) and has_rows and not self.keeps_keys(table)
+
+    def claims_all(self, table: Table) -> bool:
+        """Whether keys that it brings are compared with those of all partitions."""
+        return self.brings_keys(table) and not table.key_is_of_partitions
+
     def component(self, table: Table) -> Any:
         """What to lock."""
-        name = self.partition(table)
+        name = None if self.claims_all(table) else self.partition(table)
         if table.is_plain:
             return plain_component(table.database, table.name, partition=name, overwrites=self.overwrites)
         dynamic = bool(table.partition_keys) and name is None
@@ -105,7 +120,11 @@ class Intent:
                 beside_readers=self.beside_readers,
             )
         return write_component(
-            table.database, table.name, self.operation, also=self.also, partition=name, dynamic=dynamic
+            *(table.database, table.name, self.operation),
+            also=self.also,
+            partition=name,
+            dynamic=dynamic,
+            keys=self.brings_keys(table),
         )
 
 
@@ -183,8 +202,10 @@ class TableWrite:
             table = definitions.now(meant, transaction)
         if intent.overwrites or (intent.inserts_what_lacks and not intent.looks_for_others):
             transaction.changed.begin_more()
-        elif intent.operation is not Operation.INSERT:
+        elif intent.operation is not Operation.INSERT or intent.brings_keys(table):
             transaction.changed.begin(table_name(table.database, table.name), is_partitioned=bool(table.partition_keys))
+        if intent.claims_all(table):
+            transaction.compares_keys_of(table.database, table.name)
         if table.is_transactional and component.isDynamicPartitionWrite:
             transaction.on_roll_back(
                 partial(transaction.add_dynamic_partitions, table.database, table.name, (), intent.operation)
@@ -274,11 +295,16 @@ class TableWrite:
 
     # --- putting them into place ---------------------------------------------------------------
 
-    def publish(self, staging: Staging, found: Sequence[StagedFiles]) -> list[Published]:
+    def publish(
+        self, staging: Staging, found: Sequence[StagedFiles], check_keys: Check | None = None
+    ) -> list[Published]:
         """Put all that is staged where readers look, once they see the write id; and tell that nothing has moved.
 
-        The latter matters to who has read rows, also if nothing is staged: clients that take no locks may have moved or
-        replaced what he has listed.
+        If rows come into a table with a primary key, `check_keys` then looks at their directories, and raises
+        DuplicateKeyError or WriteConflictError. Who cannot do that is refused by UnsupportedTableError.
+
+        That nothing has moved matters to who has read rows, also if nothing is staged: clients that take no locks may
+        have moved or replaced what he has listed.
 
         Raises TableChangedError and NoSuchObjectError if the table has been replaced, moved or dropped since the write
         began, or a partition of it; TransactionExpiredError; UnsupportedTableError for additions to what this
@@ -286,6 +312,9 @@ class TableWrite:
         aborted then, which removes what was put into place.
         """
         self._refuse_gone({self._name(staged.values) for staged in found if staged.kind == DELETE})
+        brings_keys = self.intent.brings_keys(self.table) and any(staged.kind != DELETE for staged in found)
+        if brings_keys and check_keys is None:
+            raise _not_compared(self.table)
         names = self._found({staged.values for staged in found})
         published = [
             Published(name, files.join(self._places[name], self.directory_name(staged)), staged)
@@ -305,7 +334,7 @@ class TableWrite:
         self._prove(published)
         name = table_name(self.table.database, self.table.name)
         for one in published:
-            if one.files.kind == DELETE or self.intent.inserts_what_lacks:
+            if one.files.kind == DELETE or self.intent.inserts_what_lacks or brings_keys:
                 self.transaction.changed.put(name, one.partition, self._places[one.partition])
         self.put_aside(one.directory for one in published if one.partition in again)
         placed = {id(one.files): one.directory for one in published}
@@ -315,6 +344,8 @@ class TableWrite:
             self._verify(published)  # who has moved the table has moved what is staged, too
             raise
         self._verify(published)
+        if brings_keys and check_keys is not None:
+            check_keys([one for one in published if one.files.kind != DELETE])
         if self._there is not None:
             self._redefine(self._there)
         return published
@@ -506,17 +537,34 @@ class TableWrite:
         there by now, removed by the Cleaner, before the record goes by which its writes count as aborted.
         """
         table, intent = self.table, self.intent
-        if not table.partition_keys or table.is_successor or intent.partition(table) is not None:
+        is_of_one = intent.partition(table) is not None and not intent.claims_all(table)
+        if not table.partition_keys or table.is_successor or is_of_one:
             if published:  # of a successor's partitions nobody else knows: the whole of what it succeeds is changed
                 self.transaction.check_alive()
             return
-        all_changed = intent.overwrites or intent.inserts_what_lacks
+        is_key_of_partition = intent.brings_keys(table) and table.key_is_of_partitions
+        all_changed = intent.overwrites or intent.inserts_what_lacks or is_key_of_partition
         changed = {one.partition for one in published if all_changed or one.files.kind == DELETE}
         added = {one.partition for one in published} - changed
-        for touched, what in ((changed, intent.operation), (added, Operation.INSERT)):
+        change = Operation.UPDATE if is_key_of_partition and not intent.overwrites else intent.operation
+        for touched, what in ((changed, change), (added, Operation.INSERT)):
             # Nothing touched is told as well: until then the whole table counts as written to.
             if touched or not published:
                 self.transaction.add_dynamic_partitions(table.database, table.name, sorted(touched), what)
+
+
+def refuse_uncompared(table: Table) -> None:
+    """Raise UnsupportedTableError for a table with a primary key, to who adds rows and cannot compare theirs."""
+    if table.key:
+        raise _not_compared(table)
+
+
+def _not_compared(table: Table) -> UnsupportedTableError:
+    names = ", ".join(column.name for column in table.key)
+    return UnsupportedTableError(
+        f"{table.full_name} has the primary key ({names}), and this way of writing does not compare rows with those "
+        "that are there: insert them by acid.insert, or by INSERT"
+    )
 
 
 def refuse_moved_partitions(connection: Connection, table: Table, places: Mapping[str, str], meanwhile: str) -> None:
@@ -550,7 +598,9 @@ def _demands(table: Table) -> dict[tuple[object, ...], str | None]:
     """What its rows must meet, with the names of who says so; columns by their places, as they may be renamed."""
     places = {column.name: place for place, column in enumerate(table.all_columns)}
     return {
-        (one.kind, tuple(places.get(name) for name in one.columns), one.expression): one.name for one in table.enforced
+        (one.kind, tuple(places.get(name) for name in one.columns), one.expression): one.name
+        for one in table.constraints
+        if one.is_enforced or one.is_enforced_key
     }
 
 

@@ -128,7 +128,8 @@ def _operation(component: Any, txn_id: TxnId | None) -> Operation | None:
         return None
     if component.operationType not in _WRITES:
         raise MetaError("a lock component in a transaction needs its operationType: SELECT, INSERT, UPDATE, ...")
-    return _WRITES[component.operationType]
+    operation = _WRITES[component.operationType]
+    return Operation.UPDATE if component.bringsKeys and operation is Operation.INSERT else operation
 
 
 def _lock_response(result: LockResult) -> Any:

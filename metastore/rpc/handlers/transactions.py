@@ -203,6 +203,7 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
             request.tablename,
             request.partitionnames or [],
             _OPERATIONS[request.operationType],
+            also_whole_table=bool(request.alsoWholeTable),
         )
 
     def get_latest_txnid_in_conflict(call: Call, txn_id: int) -> int:

@@ -1,7 +1,8 @@
--- Names the partitions that a transaction wrote to, in place of the whole table (transactions.md §1.8). Outcome: ok,
--- txn_aborted, txn_committed, txn_unknown or txn_read_only. Safe to repeat.
+-- Names the partitions that a transaction wrote to, in place of the whole table (transactions.md §1.8), or beside its
+-- change of that. Outcome: ok, txn_aborted, txn_committed, txn_unknown or txn_read_only. Safe to repeat.
 CREATE OR REPLACE FUNCTION add_dynamic_partitions(
-    writer bigint, in_write_id bigint, in_db text, in_tbl text, partitions text[], in_operation text
+    writer bigint, in_write_id bigint, in_db text, in_tbl text, partitions text[], in_operation text,
+    also_whole_table boolean
 ) RETURNS TABLE (outcome text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -18,7 +19,8 @@ BEGIN
     SELECT writer, in_db, in_tbl, name, in_operation, in_write_id FROM unnest(partitions) AS name
     ON CONFLICT DO NOTHING;
     DELETE FROM txn_component c
-     WHERE c.txn_id = writer AND c.db = in_db AND c.tbl = in_tbl AND c.partition IS NULL AND c.operation <> 'c';
+     WHERE c.txn_id = writer AND c.db = in_db AND c.tbl = in_tbl AND c.partition IS NULL AND c.operation <> 'c'
+       AND NOT (also_whole_table AND c.operation = 'u');
     RETURN QUERY SELECT 'ok';
 END
 $$;

@@ -16,7 +16,7 @@ from hive_acid.errors import ColumnError
 from hive_acid.spark.change.source import Join
 from hive_acid.spark.conditions.booleans import refuse_non_boolean, refuse_non_boolean_of
 from hive_acid.spark.conditions.expressions import Expression
-from hive_acid.spark.conditions.fields import names_meant, whole_columns
+from hive_acid.spark.conditions.fields import assigns_to, names_meant, whole_columns
 from hive_acid.spark.values.argument_checks import check_condition, check_values
 from hive_acid.spark.values.assign import lacking, wider
 from hive_acid.spark.values.completion import completed
@@ -137,6 +137,12 @@ class MergeBuilder:
         if deletes == {True}:
             return Operation.DELETE, inserts
         return Operation.UPDATE, (Operation.DELETE, *inserts) if True in deletes else inserts
+
+    def keeps_keys(self, table: Table) -> bool:
+        """Whether all new rows have the primary key of a row that they replace."""
+        if self.not_matched or any(clause.all_columns for clause in self.clauses):
+            return False
+        return not any(assigns_to(table.key, clause.values or {}) for clause in self.clauses)
 
     def check_booleans(self, spark: SparkSession, table: Table) -> None:
         """Raise ColumnError for a condition that is not boolean, by the columns that the table has had once."""

@@ -8,25 +8,20 @@ joined with its source, in the partitions into which it has put something.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import HiveAcidError
-from hive_acid.format.state import DataDirectory
 from hive_acid.spark.change.source import Join, KeptSource
 from hive_acid.spark.conditions.expressions import expression
 from hive_acid.spark.jvm.session_settings import SessionSettings
-from hive_acid.spark.read.listing import table_state
-from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
+from hive_acid.spark.keys.rows_since import MOST_WRITES, rows_since
 from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.changed_rows import Since
-
-_MOST_WRITES = 1_000
-"""More writes than these are not looked through before a commit."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class NewMatches:
         `places` are the partitions to look in, by their names, "" for an unpartitioned table's one. Raises OSError
         where files cannot be read.
         """
-        writes = since.others(_MOST_WRITES)
+        writes = since.others(MOST_WRITES)
         if writes is None:
             return "there are too many new rows to compare them"
         if not writes or not places:
@@ -68,20 +63,8 @@ class NewMatches:
         return "another transaction has added a row that its MERGE matches" if matches else None
 
     def _matches(self, spark: SparkSession, since: Since, places: Mapping[str, str], writes: list[int]) -> bool:
-        named = places if self.table.partition_keys else {}
-
-        def may_have_some(found: DataDirectory) -> bool:
-            return found.directory.max_write_id >= writes[0]
-
-        state = table_state(self.table, named, since.now, since.snapshot, only_these=bool(named))
-        state = replace(
-            state,
-            partitions=tuple(of.with_data(may_have_some, originals=False) for of in state.partitions),
-            skipping=self.context.skipping,
-            limits=self.context.limits,
-        )
-        is_new = f"{KEY_COLUMNS[0]} IN ({', '.join(map(str, writes))})"
-        rows = read_rows(spark, state).where(is_new)
+        context = self.context
+        rows = rows_since(*(spark, self.table, since, writes, places), skipping=context.skipping, limits=context.limits)
         meant = self.join.meant(self.join.on, self.table)
         target = beside(rows, meant).alias(self.join.target_alias)
         found = target.join(self.source.joined(), expression(meant), "left_semi").limit(1)

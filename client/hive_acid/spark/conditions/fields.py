@@ -7,7 +7,7 @@ As in other formats a struct that is null becomes one in which all other fields 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.expressions import Expression, expression
@@ -30,6 +31,12 @@ class _Assigned(dict[str, Any]):
 
     A caller's own dictionary is none, but a value.
     """
+
+
+def assigns_to(columns: Iterable[catalog.Column], given: Iterable[str]) -> bool:
+    """Whether an assignment to one of the names that are `given` is to one of `columns`, or to a field of it."""
+    named = {of for name in given for of in names_meant(name)}
+    return any(column.name in named for column in columns)
 
 
 def whole_columns(table: Table, given: Mapping[str, Expression], alias: str) -> dict[str, Expression]:

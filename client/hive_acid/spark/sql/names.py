@@ -22,7 +22,7 @@ from hive_acid.spark.jvm.temporary_views import is_temporary_view
 from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import column_type
-from hive_acid.spark.verbs.reading import ReadVerbs
+from hive_acid.spark.verbs.keys import KeyVerbs
 
 DEFAULT_DATABASE = "default"
 
@@ -87,7 +87,7 @@ class Names:
 
     def __init__(
         self,
-        acid: ReadVerbs,
+        acid: KeyVerbs,
         current: CurrentDatabase,
         *,
         beside_spark: bool = False,

@@ -31,7 +31,7 @@ from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
 from hive_acid.spark.verbs.frame import AcidTable
-from hive_acid.spark.verbs.reading import ReadVerbs
+from hive_acid.spark.verbs.keys import KeyVerbs
 
 Result = TypeVar("Result")
 _PLACE = re.compile(r"\s*(SQLSTATE: \w+)?\s*(\(line \d+, pos \d+\))?\s*$")
@@ -100,7 +100,7 @@ class Run:
 
     def __init__(
         self,
-        acid: ReadVerbs,
+        acid: KeyVerbs,
         blocks: Blocks,
         current: CurrentDatabase,
         arguments: Arguments,
@@ -143,7 +143,7 @@ class Run:
         changed.locks = locks
         return changed
 
-    def _changed(self, acid: ReadVerbs, explains: str = "") -> Run:
+    def _changed(self, acid: KeyVerbs, explains: str = "") -> Run:
         changed = Run(
             acid, self._blocks, self.current, None, explains, frames=self.frames, beside_spark=self.beside_spark
         )

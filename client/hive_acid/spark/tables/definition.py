@@ -24,6 +24,7 @@ from hive_acid.catalog.storage_formats import (
 from hive_acid.catalog.table import Column, Skew, Table, table_parts
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL, with_defaults
+from hive_acid.spark.keys.key_columns import refuse_incomparable
 from hive_acid.spark.values.argument_checks import names_of
 from hive_acid.spark.values.hashing import clustering
 from hive_acid.spark.values.types import check_distinct, hive_columns
@@ -107,6 +108,7 @@ def new_table(
         raise UnsupportedTableError(f"{definition.full_name}: {only_orc(called)}")
     if definition.is_transactional and not is_written(form):
         raise UnsupportedTableError(f"{definition.full_name}: {not_written(called)}")
+    refuse_incomparable(definition)
     return definition
 
 
@@ -178,7 +180,7 @@ def replacement(table: Table, wanted: Table) -> Replacement:
 
 def redefined(table: Table, wanted: Table, properties: Mapping[str, str]) -> Table:
     """A table with the columns, the buckets and these `properties` of the one that is `wanted`."""
-    return replace(
+    found = replace(
         table,
         columns=wanted.columns,
         bucket_columns=wanted.bucket_columns,
@@ -186,6 +188,8 @@ def redefined(table: Table, wanted: Table, properties: Mapping[str, str]) -> Tab
         parameters={**table.parameters, **_hashed(wanted), **properties},
         constraints=_kept_constraints(table, wanted),
     )
+    refuse_incomparable(found)
+    return found
 
 
 def successor(table: Table, wanted: Table, properties: Mapping[str, str]) -> Table:
@@ -196,7 +200,9 @@ def successor(table: Table, wanted: Table, properties: Mapping[str, str]) -> Tab
     there = {key: value for key, value in inherited(table.parameters).items() if key != "bucketing_version"}
     constraints = wanted.constraints or _kept_constraints(table, wanted)
     parameters = {**there, **_hashed(wanted), **properties}
-    return replace(wanted, id=0, parameters=parameters, constraints=constraints)
+    found = replace(wanted, id=0, parameters=parameters, constraints=constraints)
+    refuse_incomparable(found)
+    return found
 
 
 def _hashed(wanted: Table) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -15,6 +16,7 @@ from hive_acid.spark.change import dml, merge_job
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.change.source import Join, joined, joined_if_any
 from hive_acid.spark.conditions.expressions import Expression
+from hive_acid.spark.conditions.fields import assigns_to
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
 from hive_acid.spark.snapshots.block import Begun
@@ -115,7 +117,7 @@ class ChangeVerbs(SessionBase):
         self._check_boolean(table, where, target_alias)
         return self._change(
             table,
-            Intent(Operation.UPDATE),
+            Intent(Operation.UPDATE, keeps_keys=partial(_keeps_key, set)),
             lambda begun: dml.update(self._context, begun, set, where, target_alias=target_alias),
         )
 
@@ -200,7 +202,12 @@ class ChangeVerbs(SessionBase):
             # xlock.mergeinsert).
             return self._change(
                 found,
-                Intent(*builder.operations, inserts_what_lacks=bool(builder.not_matched), looks_for_others=True),
+                Intent(
+                    *builder.operations,
+                    inserts_what_lacks=bool(builder.not_matched),
+                    looks_for_others=True,
+                    keeps_keys=builder.keeps_keys,
+                ),
                 lambda begun: merge_job.merge(self._context, begun, builder, verb),
                 evolving=builder.new_columns if builder.evolves else None,
             )
@@ -269,3 +276,8 @@ class ChangeVerbs(SessionBase):
             lacks = False  # so it was once: what is so now is found out behind the lock
         if lacks:
             self._alterations.add_missing_columns(transaction, meant, missing)
+
+
+def _keeps_key(given: Mapping[str, Expression], table: Table) -> bool:
+    """Whether assignments leave the primary key as it is."""
+    return not assigns_to(table.key, given)

@@ -10,7 +10,8 @@ from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import StorageFormat
 from hive_acid.catalog.table import Column, Skew, Table, table_parts
-from hive_acid.errors import TransactionClosedError, TransactionExpiredError
+from hive_acid.errors import TransactionClosedError, TransactionExpiredError, UnsupportedTableError
+from hive_acid.filesystem import files
 from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import names_of
@@ -82,7 +83,8 @@ class DefinitionVerbs(SessionBase):
         ``{"transactional_properties": "insert_only"}`` one that only grows. These may be `stored_as` PARQUET, AVRO,
         TEXTFILE or JSONFILE, too, and plain ones any classes of Hive's. `serde_properties` are told to the SerDe
         (``{"field.delim": ","}``). An `external` table is a plain one, whose files stay when it is dropped. Of the
-        `constraints`, NOT NULL, CHECK and DEFAULT hold for all writers if they are enabled, keys are only stored.
+        `constraints`, NOT NULL, CHECK, DEFAULT and PRIMARY KEY hold for all writers if they are enabled, other keys are
+        only stored.
         A `temporary` table is this session's alone, hides a stored one of its name, and goes with the session.
         Raises AlreadyExistsError, ColumnError for types that are not supported, and UnsupportedTableError for a format
         that the kind of table cannot have.
@@ -109,6 +111,11 @@ class DefinitionVerbs(SessionBase):
         )
         if self._is_dummy:
             refuse_acid(definition)
+        if definition.key and location is not None and files.list_tree(location, max_depth=1):
+            raise UnsupportedTableError(
+                f"{definition.full_name} is to have a primary key, and {location} has files, of whose rows it is not "
+                "known: make the table elsewhere, and insert them"
+            )
         self._forget(definition.full_name)
         self.connection.create_table(definition, if_not_exists=if_not_exists)
         if temporary:

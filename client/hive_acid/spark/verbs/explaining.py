@@ -19,7 +19,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
 from hive_acid.spark.snapshots.blocks import Result
-from hive_acid.spark.verbs.reading import ReadVerbs
+from hive_acid.spark.verbs.keys import KeyVerbs
 from hive_acid.spark.write.overwrite import has_own_readers
 from hive_acid.spark.write.planned import Planned
 from hive_acid.transactions.locks import (
@@ -35,7 +35,7 @@ from hive_acid.wire import ttypes
 from hive_acid.write.table_write import Intent, TableWrite
 
 _NONE = Intent(Operation.INSERT)
-_EXCLUSIVE = frozenset({"rename_table", "rename_partition", "create_table_as", "import_table"})
+_EXCLUSIVE = frozenset({"add_primary_key", "rename_table", "rename_partition", "create_table_as", "import_table"})
 _ADD = frozenset({"add_partitions", "convert_table", "load_data"})
 _READ = frozenset({"export_table", "analyze"})
 _WITHOUT_LOCK = frozenset({"create_table", "create_view", "drop_table", "compact", "concatenate"})
@@ -71,10 +71,10 @@ class NotedLocks:
         return ["LOCK INFORMATION:", *(shown or ("none is asked for",))]
 
 
-class Explaining(ReadVerbs):
+class Explaining(KeyVerbs):
     """The verbs that change rows, as `acid` has them, up to where they would write. Raises TransactionsOffError."""
 
-    def __init__(self, acid: ReadVerbs, locks: NotedLocks) -> None:
+    def __init__(self, acid: KeyVerbs, locks: NotedLocks) -> None:
         context = copy.copy(acid._context)
         context.computes_sources = False
         super().__init__(context, acid._blocks, acid.manager)
@@ -134,9 +134,9 @@ class _VerbPlan:
         return [f"{self.verb.replace('_', ' ').upper()} {self.about}".rstrip(), *(f"  {word}" for word in self.words)]
 
 
-def told_only(acid: ReadVerbs, locks: NotedLocks) -> ReadVerbs:
+def told_only(acid: KeyVerbs, locks: NotedLocks) -> KeyVerbs:
     """The verbs of `acid`, of which those that would change something only tell so."""
-    return cast(ReadVerbs, _Told(acid, locks))
+    return cast(KeyVerbs, _Told(acid, locks))
 
 
 class _Told:
@@ -146,7 +146,7 @@ class _Told:
         {"spark", "manager", "limits", "table", "history", "temporary", "_context", "_blocks", "_plan_cache"}
     )
 
-    def __init__(self, acid: ReadVerbs, locks: NotedLocks) -> None:
+    def __init__(self, acid: KeyVerbs, locks: NotedLocks) -> None:
         self._acid = acid
         self._locks = locks
         self.connection = _ToldCalls(acid.connection)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import StorageFormat
 from hive_acid.catalog.table import Skew, Table, table_parts
@@ -63,6 +64,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         stored_as: str | StorageFormat = "ORC",
         serde_properties: Mapping[str, str] | None = None,
         external: bool = False,
+        constraints: Sequence[Constraint] = (),
         temporary: bool = False,
     ) -> int:
         """Create a table with the columns and rows of `frame`; returns the number of rows.
@@ -87,6 +89,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
             "stored_as": stored_as,
             "serde_properties": serde_properties,
             "external": external,
+            "constraints": constraints,
         }
         definition = new_table(place, frame.schema, properties=properties, **words)
         if not definition.is_transactional:

@@ -66,7 +66,7 @@ class Placement:
             )
             for values, source in made.items()
         ]
-        self._begun.publish(self._staging, found)
+        self._begun.publish(self._staging, found, self.context.check_keys(self._begun))
         self._staging.remove()
 
     def _meaning(self, values: Values) -> Values:

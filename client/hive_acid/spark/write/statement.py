@@ -48,6 +48,7 @@ from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.causes import is_of_files, last_cause
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
 from hive_acid.spark.jvm.unjoined import unjoined
+from hive_acid.spark.keys.key_check import KeyCheck
 from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.plans.change_plan import DeletedBy, deleted_by
 from hive_acid.spark.plans.choice import Choice
@@ -71,7 +72,7 @@ from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import table_name
 from hive_acid.write.same_partitions import values_of
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
-from hive_acid.write.table_write import Intent, TableWrite, refuse_moved_partitions
+from hive_acid.write.table_write import Check, Intent, TableWrite, refuse_moved_partitions
 
 LOG = logging.getLogger(__name__)
 _SHOWN_COLUMNS, _SHOWN_LETTERS = 3, 40
@@ -260,6 +261,18 @@ class Context:
             f"partitions of {table.full_name} come and go while they are looked for, as {gone}: run it again"
         )
 
+    def check_keys(self, begun: TableWrite) -> Check | None:
+        """What compares the primary keys of new rows of a write with those of others; None without such a key."""
+        table = begun.table
+        if not table.key:
+            return None
+
+        def places(wanted: Predicate | None) -> Mapping[str, str]:
+            return self._partitions(table, wanted)[0] if table.partition_keys else {}
+
+        check = KeyCheck(self.spark, begun.transaction, table, places, self.skipping, self.limits)
+        return check.check
+
     def _refuse_moved(self, transaction: Transaction, table: Table, vacant: Mapping[str, str]) -> None:
         """Raise TableChangedError, NoSuchObjectError if what was listed is not the table, or not where it was."""
         now = self.definitions.now(TableReference(table.database, table.name, table.id or None), transaction)
@@ -446,7 +459,7 @@ class Statement:
         overwrites = self._begun.intent.overwrites
         found = self._numbered(found, write, one_directory=overwrites)
         warn_of_small_files(self.table, found, self.context)
-        published = self._begun.publish(staging, found)
+        published = self._begun.publish(staging, found, self.context.check_keys(self._begun))
         if any(one.files.kind == DELETE for one in published):
             name = table_name(self.table.database, self.table.name)
             self._begun.transaction.changed.show_by(name, self._shown)

@@ -18,7 +18,6 @@ from hive_acid.errors import (
     NoSuchObjectError,
     SerializationError,
     SqlError,
-    UnsupportedTableError,
 )
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import ArrowWriter, JsonWriter, StreamingConnection
@@ -110,8 +109,9 @@ def test_a_table_is_made_with_constraints_and_told_so(acid: AcidSession) -> None
 
 
 REFUSED = {
-    "CREATE TABLE d.x (id int PRIMARY KEY)": "PRIMARY KEY is stored and not enforced: say DISABLE NOVALIDATE",
-    "CREATE TABLE d.x (id int, PRIMARY KEY (id) ENABLE)": "PRIMARY KEY is stored and not enforced",
+    "CREATE TABLE d.x (id int, PRIMARY KEY (id) DISABLE VALIDATE)": "not checked for a PRIMARY KEY that is not",
+    "CREATE TABLE d.x (id int PRIMARY KEY) TBLPROPERTIES ('transactional' = 'false')": "d.x is no full-ACID table",
+    "CREATE TABLE d.x (id array<int> PRIMARY KEY)": "array<int>, of which values are not compared",
     "CREATE TABLE d.x (id int, UNIQUE (id) ENFORCED)": "UNIQUE is stored and not enforced",
     "CREATE TABLE d.x (id int, FOREIGN KEY (id) REFERENCES d.s (id))": "FOREIGN KEY is stored and not enforced",
     "CREATE TABLE d.x (id int, FOREIGN KEY (id) REFERENCES d.s (id, b) DISABLE)": "of 1 columns refers to 2",
@@ -138,9 +138,9 @@ REFUSED = {
     "CREATE TABLE d.x (id varchar(2) DEFAULT 'long')": "cannot be stored",
     "CREATE TABLE d.x (id int, UNIQUE (nope) DISABLE)": "no column nope for UNIQUE",
     "CREATE TABLE d.x (id int NOT NULL) TBLPROPERTIES ('transactional' = 'false')": "d.x is no ACID table",
-    "ALTER TABLE d.s ADD COLUMNS (x int PRIMARY KEY)": "PRIMARY KEY is stored and not enforced",
+    "ALTER TABLE d.s ADD COLUMNS (x int PRIMARY KEY)": "comes by itself",
     "ALTER TABLE d.s ADD CONSTRAINT c CHECK (nope = 1)": "cannot be asked",
-    "ALTER TABLE d.s ADD CONSTRAINT c PRIMARY KEY (id)": "not enforced",
+    "ALTER TABLE d.s ADD CONSTRAINT c UNIQUE (id)": "not enforced",
     "ALTER TABLE d.s ADD CONSTRAINT c NOT NULL": "was expected",
     "ALTER TABLE d.s DROP CONSTRAINT c": "no constraint c",
     "ALTER TABLE d.s ALTER COLUMN id DROP NOT NULL": "has no NOT NULL",
@@ -267,7 +267,7 @@ def test_columns_are_added_with_constraints(acid: AcidSession) -> None:
             acid.sql(f"INSERT INTO d.t VALUES ({row})")
     acid.sql("UPDATE d.t SET v = 1, w = 1 WHERE id = 1")
     wrong = {
-        "(x int PRIMARY KEY)": "PRIMARY KEY is stored and not enforced",
+        "(x int PRIMARY KEY)": "a PRIMARY KEY that is enforced comes by itself",
         "(x int DEFAULT 'text')": "DEFAULT 'text' of column x of d.t cannot be stored there",
         "(x int CHECK (nothere > 1))": "nothere",
         "(x int NOT NULL, CONSTRAINT c NOT NULL)": "",
@@ -344,9 +344,11 @@ def test_a_table_that_is_replaced_keeps_its_constraints(acid: AcidSession) -> No
         acid.sql("CREATE OR REPLACE TABLE d.t AS SELECT CAST(NULL AS int) AS id")
     acid.sql("CREATE OR REPLACE TABLE d.t AS SELECT 1 AS id")
     acid.sql("CREATE OR REPLACE TABLE d.t (id int NOT NULL)")
-    with pytest.raises(UnsupportedTableError, match="other constraints"):
-        acid.sql("CREATE OR REPLACE TABLE d.t (id int NOT NULL DEFAULT 1)")
     assert len(meanings(acid)) == 1
+    acid.sql("CREATE OR REPLACE TABLE d.t (id int NOT NULL DEFAULT 1)")
+    assert len(meanings(acid)) == 2
+    with pytest.raises(ColumnError, match="not compared"):
+        acid.sql("CREATE OR REPLACE TABLE d.t (id array<int>, PRIMARY KEY (id))")
 
 
 def test_the_verb_takes_them_too(acid: AcidSession) -> None:

@@ -34,7 +34,7 @@ from hive_acid.spark.sql.statements.definitions import alter, create, databases,
 from hive_acid.spark.sql.statements.explain import explains, shown_locks, shown_plan
 from hive_acid.spark.sql.statements.script import substituted
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
-from hive_acid.spark.verbs.reading import ReadVerbs
+from hive_acid.spark.verbs.keys import KeyVerbs
 
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
@@ -135,7 +135,7 @@ class Sql:
     """
 
     def __init__(
-        self, acid: ReadVerbs, blocks: Blocks, current: CurrentDatabase | None = None, *, beside_spark: bool = False
+        self, acid: KeyVerbs, blocks: Blocks, current: CurrentDatabase | None = None, *, beside_spark: bool = False
     ) -> None:
         self._acid = acid
         self._blocks = blocks

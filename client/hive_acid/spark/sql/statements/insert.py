@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark.change.merge import RowCounts
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.session_settings import word
@@ -21,7 +22,8 @@ from hive_acid.spark.sql.parsing import parsed
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
 from hive_acid.spark.sql.relations import Ctes, Relation, ctes, relation
 from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
-from hive_acid.spark.sql.run import Run, new_name
+from hive_acid.spark.sql.run import Query, Run, new_name
+from hive_acid.spark.sql.statements.change import assignments
 from hive_acid.spark.sql.statements.definitions.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.assign import left_out, sql_type
@@ -75,6 +77,7 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
 
     Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition | USING (columns) query``, ``INSERT INTO t [a] [BY NAME]
     REPLACE ON condition (query) [b]``, ``INSERT INTO t DEFAULT VALUES``, and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
+    Behind a query may stand ``ON CONFLICT [(key)] DO NOTHING | DO UPDATE SET … [WHERE …]``.
     """
     named, first = ctes(cursor, "INSERT", "FROM"), cursor.start
     if _is_directory(cursor):
@@ -85,13 +88,18 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
         return _by_spark(run, cursor, named, first)
     if destination.columns and cursor.sees("DEFAULT", "VALUES"):
         raise cursor.error("DEFAULT VALUES is of all columns: name none before it")
-    inserted = destination.source.query if destination.source is not None else cursor.rest()
+    if destination.source is not None:
+        inserted, conflict = destination.source.query, None
+    else:
+        inserted, conflict = _inserted(cursor)
     if inserted.upper().split() == ["DEFAULT", "VALUES"]:
         inserted = f"VALUES ({', '.join(['DEFAULT'] * len(_positions(run, table, destination)))})"
     if has_default(inserted):
         inserted = with_defaults(table, inserted, _positions(run, table, destination))
     query = run.prepared(named.before(inserted))
     cursor.finish()
+    if conflict is not None:
+        return _unless_there(run, table, destination, conflict, named, query)
     rewriter = Rewriter(run.names, ctes=named.names)
     target = ChangedTable(table, destination.alias or destination.name.parts[-1])
     condition = destination.replaced if destination.on is None else destination.on
@@ -112,6 +120,80 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
 
     others = (name for one in (query, *read.values()) for name in one.tables)
     return _affected(run, run.in_transaction(work, [table.full_name, *rewriter.tables, *others]))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnConflict:
+    """What becomes of a new row whose primary key a row of the table has: nothing, or that row is `changed`."""
+
+    key: tuple[str, ...]
+    changed: Cursor | None
+    where: str | None
+
+
+def _inserted(cursor: Cursor) -> tuple[str, _OnConflict | None]:
+    """The query that comes next, and what stands behind it."""
+    if "CONFLICT" not in cursor.text.upper():
+        return cursor.rest(), None
+    first = cursor.start
+    while True:
+        cursor.until("ON")
+        query = cursor.text[first : cursor.start].strip()
+        if not cursor.sees("ON"):
+            return query, None
+        if cursor.sees("ON", "CONFLICT") and cursor.peek(2) in ("(", "DO"):
+            break
+        cursor.skip()
+    cursor.expect("ON", "CONFLICT")
+    key = tuple(_column(item) for item in cursor.items("columns")) if cursor.sees("(") else ()
+    cursor.expect("DO")
+    if cursor.one_of("NOTHING", "UPDATE") == "NOTHING":
+        return query, _OnConflict(key, None, None)
+    cursor.expect("SET")
+    changed = cursor.until("WHERE")
+    return query, _OnConflict(key, changed, cursor.rest() if cursor.accept("WHERE") else None)
+
+
+def _unless_there(
+    run: Run, table: Table, destination: _Destination, conflict: _OnConflict, named: Ctes, query: Query
+) -> DataFrame:
+    """Insert rows whose primary key the table does not have, and do as `conflict` says with the others."""
+    if destination.overwrite or destination.evolves or destination.replaced or destination.replaces_matched:
+        raise SqlError(
+            "ON CONFLICT is of INSERT INTO alone: rows are replaced, or columns added, by statements of their own"
+        )
+    key = [column.name for column in table.key]
+    if sorted(conflict.key or key) != sorted(key) or not key:
+        there = f"has the key ({', '.join(key)})" if key else "has none that is enforced"
+        raise SqlError(f"ON CONFLICT is about a table's primary key, and {table.full_name} {there}")
+    rewriter = Rewriter(run.names, ctes=named.names)
+    target = ChangedTable(table, destination.name.parts[-1])
+    given = {} if conflict.changed is None else assignments(run, conflict.changed, target)
+    templates = {column: rewriter.expression(value, target) for column, value in given.items()}
+    where = None if conflict.where is None else rewriter.expression(conflict.where, target)
+    read = run.ctes_of(rewriter, named)
+
+    def work() -> RowCounts:
+        spec = PartitionClause(table, {}, ())
+        if destination.partition:
+            spec = partition_clause(run, table, destination.partition)
+        rows = with_keys(table, _shaped(table, destination, spec, query.frame()), spec.static)
+        with run.subqueries(rewriter, read) as text:
+            return run.acid.upsert(
+                table,
+                rows,
+                set={column: text(template) for column, template in templates.items()},
+                where=None if where is None else text(where),
+                target_alias=target.alias,
+            )
+
+    others = (name for one in (query, *read.values()) for name in one.tables)
+    counts = run.in_transaction(work, [table.full_name, *rewriter.tables, *others])
+    return run.counts(
+        num_affected_rows=counts.inserted + counts.updated,
+        num_updated_rows=counts.updated,
+        num_inserted_rows=counts.inserted,
+    )
 
 
 def _is_directory(cursor: Cursor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -145,7 +146,7 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
         cursor.expect("ADD")
         one = table_constraint(run, cursor)
         cursor.finish()
-        _add_constraints(run, table, [one])
+        _add_constraint(run, table, one)
     elif cursor.accept("DROP", "CONSTRAINT"):
         _drop_constraint(run, table, cursor)
     elif cursor.accept("EXCHANGE"):
@@ -187,6 +188,7 @@ def _add_columns(run: Run, table: Table, cursor: Cursor) -> None:
     if not constraints:
         run.acid.add_columns(table, added)
         return
+    _refuse_key(cursor, constraints)
     there = tuple(one for one in table.columns if one.name not in {new.name for new in added})
     wanted = replace(table, columns=(*there, *added), constraints=(*table.constraints, *constraints))
     check_constraints(run, wanted, constraints)
@@ -225,6 +227,7 @@ def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
 
     if new.name != old:
         refuse_checked(table, old)
+    _refuse_key(cursor, constraints)
     if constraints:
         changed = tuple(new if one.name == old else one for one in table.columns)
         there = (
@@ -295,9 +298,18 @@ def _set_constraint(run: Run, table: Table, cursor: Cursor, column: str) -> None
         run.acid.connection.add_constraints(table, [one])
 
 
-def _add_constraints(run: Run, table: Table, added: list[Constraint]) -> None:
-    check_constraints(run, replace(table, constraints=(*table.constraints, *added)), added)
-    run.acid.connection.add_constraints(table, added)
+def _add_constraint(run: Run, table: Table, one: Constraint) -> None:
+    added = [one]
+    check_constraints(run, table.with_constraints(added), added)
+    if one.is_enforced_key:
+        run.acid.add_primary_key(table, one.columns, name=one.name, rely=one.rely)
+    else:
+        run.acid.connection.add_constraints(table, added)
+
+
+def _refuse_key(cursor: Cursor, added: Iterable[Constraint]) -> None:
+    if any(one.is_enforced_key for one in added):
+        raise cursor.error("a PRIMARY KEY that is enforced comes by itself: ALTER TABLE … ADD CONSTRAINT … PRIMARY KEY")
 
 
 def _drop_constraint(run: Run, table: Table, cursor: Cursor) -> None:

@@ -1,7 +1,7 @@
 """Constraints in CREATE and ALTER TABLE, in Hive's words, and as SHOW CREATE TABLE tells them.
 
-NOT NULL, CHECK and DEFAULT are enforced and applied by all writers unless they are DISABLEd. Keys are only stored, so
-whoever makes one says DISABLE.
+NOT NULL, CHECK, DEFAULT and PRIMARY KEY are enforced and applied by all writers unless they are DISABLEd. Other keys
+are only stored, so whoever makes one says DISABLE.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from hive_acid.catalog.constraints import Constraint, in_parentheses
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, ConstraintError
 from hive_acid.spark.jvm.frames.projection import projected
+from hive_acid.spark.keys.key_columns import refuse_incomparable
 from hive_acid.spark.sql.columns import column_definition, comment, names
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, tokens_of
@@ -31,7 +32,7 @@ _WORDS = {
     ConstraintKind.DEFAULT: "DEFAULT",
     ConstraintKind.CHECK: "CHECK",
 }
-_KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.FOREIGN_KEY, ConstraintKind.UNIQUE)
+_KEYS = (ConstraintKind.FOREIGN_KEY, ConstraintKind.UNIQUE)
 _OF_COLUMNS = (ConstraintKind.NOT_NULL, ConstraintKind.DEFAULT)
 """What stands behind its column, and nowhere else."""
 
@@ -158,10 +159,13 @@ def _with_options(cursor: Cursor, one: Constraint) -> Constraint:
     what = _WORDS[one.kind]
     enabled: bool | None = None
     rely: bool | None = None
+    validated: bool | None = None
     while True:
-        if cursor.sees("VALIDATE"):
-            raise cursor.error(f"rows that are there are not checked: say NOVALIDATE of {what}")
-        if cursor.accept("NOVALIDATE"):
+        at = cursor.peek()
+        if cursor.accept("VALIDATE") or cursor.accept("NOVALIDATE"):
+            validated = at == "VALIDATE"
+            if validated and one.kind is not ConstraintKind.PRIMARY_KEY:
+                raise cursor.error(f"rows that are there are not checked: say NOVALIDATE of {what}", -1)
             continue
         said = _said(cursor)
         if said is None:
@@ -173,6 +177,10 @@ def _with_options(cursor: Cursor, one: Constraint) -> Constraint:
     if one.kind in _KEYS and enabled is not False:
         raise cursor.error(f"{what} is stored and not enforced: say DISABLE NOVALIDATE behind it")
     enabled = enabled is not False
+    if one.kind is ConstraintKind.PRIMARY_KEY:
+        if validated and not enabled:
+            raise cursor.error("rows are not checked for a PRIMARY KEY that is not enforced: say DISABLE NOVALIDATE")
+        one = replace(one, validated=enabled)
     return replace(one, enabled=enabled, rely=enabled if rely is None else rely)
 
 
@@ -208,6 +216,7 @@ def check_constraints(run: Run, table: Table, added: Sequence[Constraint]) -> No
             f"{table.full_name} is no ACID table, and others write to it unasked: say DISABLE of NOT NULL, CHECK and "
             "DEFAULT"
         )
+    refuse_incomparable(table)
     for kind in _OF_COLUMNS:
         told = [one.columns[0] for one in table.constraints if one.kind is kind and one.enabled]
         if twice := sorted({name for name in told if told.count(name) > 1}):
@@ -251,7 +260,10 @@ def told(one: Constraint, *, of_column: bool = False) -> str:
         what += f" ({', '.join(map(quoted, one.columns))})"
     if one.parent is not None:
         what += f" REFERENCES {'.'.join(map(quoted, one.parent))} ({', '.join(map(quoted, one.parent_columns))})"
-    options = f"{'ENABLE' if one.enabled else 'DISABLE'} NOVALIDATE {'RELY' if one.rely else 'NORELY'}"
+    options = (
+        f"{'ENABLE' if one.enabled else 'DISABLE'} {'VALIDATE' if one.validated else 'NOVALIDATE'} "
+        f"{'RELY' if one.rely else 'NORELY'}"
+    )
     return f"{f'CONSTRAINT {quoted(one.name)} ' if one.name else ''}{what} {options}"
 
 

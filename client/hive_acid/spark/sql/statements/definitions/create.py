@@ -131,9 +131,11 @@ def _as_query(
     full_name, source = run.names.full(name), run.prepared(query)
 
     def work() -> int:
-        return run.acid.create_table_as(
-            full_name, source.frame(), **definition.words(), external=definition.external, temporary=temporary
-        )
+        frame, constraints = source.frame(), definition.constraints
+        words = {**definition.words(), "external": definition.external, "constraints": constraints}
+        if constraints:
+            check_constraints(run, new_table(full_name, frame.schema, **words), constraints)
+        return run.acid.create_table_as(full_name, frame, **words, temporary=temporary)
 
     is_plain = definition.external or word_of(definition.properties, TRANSACTIONAL, default="true") != "true"
     place = run.acid.temporary.place_of_new(full_name) if temporary else full_name
@@ -157,6 +159,8 @@ def _replaced(run: Run, table: Table, definition: TableClauses, query: str | Non
             external=definition.external,
             constraints=definition.constraints,
         )
+        if definition.constraints:
+            check_constraints(run, wanted, definition.constraints)
         return run.acid.replace_table_as(table, wanted, frame, properties=definition.properties)
 
     rows = run.in_transaction(work, [table.full_name, *([] if source is None else source.tables)])

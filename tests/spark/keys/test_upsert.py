@@ -1,0 +1,108 @@
+"""INSERT … ON CONFLICT and `upsert`: a row that has the key is changed or left, others are inserted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import hive_acid.spark
+from hive_acid.errors import (
+    DuplicateKeyError,
+    MergeCardinalityError,
+    SqlError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
+from hive_acid.spark import AcidSession
+
+pytestmark = pytest.mark.spark
+
+
+def made(
+    acid: AcidSession, columns: str = "id int, v string, n int DEFAULT 7", key: str = "id", more: str = ""
+) -> None:
+    acid.sql(f"CREATE TABLE d.t ({columns}, PRIMARY KEY ({key})) {more}")
+    acid.sql("INSERT INTO d.t VALUES (1, 'a', 1), (2, 'b', 2)")
+
+
+def rows(acid: AcidSession) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, acid.table("d.t").collect()))
+
+
+def counts(acid: AcidSession, text: str, **frames: Any) -> tuple[int, ...]:
+    return tuple(acid.sql(text, **frames).collect()[0])
+
+
+def test_rows_that_are_there_are_changed_or_left(acid: AcidSession) -> None:
+    made(acid)
+    insert = "INSERT INTO d.t (id, v) VALUES (2, 'new'), (3, 'c') ON CONFLICT (ID)"
+    assert counts(acid, f"{insert} DO NOTHING") == (1, 0, 1)
+    assert rows(acid) == [(1, "a", 1), (2, "b", 2), (3, "c", 7)]
+    changed = "DO UPDATE SET v = concat(t.v, excluded.v), n = excluded.n + t.n WHERE t.id < 3"
+    assert counts(acid, f"{insert} {changed};") == (1, 1, 0)
+    assert rows(acid) == [(1, "a", 1), (2, "bnew", 9), (3, "c", 7)]
+    text = "INSERT INTO d.t SELECT a.id, 'x', b.id FROM range(1, 2) a JOIN range(1, 2) b ON a.id = b.id"
+    assert counts(acid, f"{text} ON CONFLICT DO UPDATE SET v = (SELECT max(v) FROM d.t)") == (1, 1, 0)
+    assert rows(acid)[0] == (1, "c", 1)
+    assert counts(acid, "INSERT INTO d.t VALUES (9, 'a', 1), (9, 'b', 1) ON CONFLICT DO NOTHING") == (1, 0, 1)
+    assert counts(acid, "EXPLAIN INSERT INTO d.t VALUES (9, 'a', 1) ON CONFLICT DO NOTHING")
+    with pytest.raises(DuplicateKeyError, match="more than once"):
+        acid.sql("INSERT INTO d.t VALUES (8, 'a', 1), (8, 'b', 1) ON CONFLICT (id) DO UPDATE SET v = 'x'")
+    with pytest.raises(MergeCardinalityError):
+        acid.sql("INSERT INTO d.t VALUES (9, 'a', 1), (9, 'b', 1) ON CONFLICT (id) DO UPDATE SET v = 'x'")
+    with pytest.raises(DuplicateKeyError, match="no value"):
+        acid.sql("INSERT INTO d.t VALUES (NULL, 'a', 1) ON CONFLICT (id) DO NOTHING")
+    with pytest.raises(DuplicateKeyError):
+        acid.sql("INSERT INTO d.t VALUES (1, 'a', 1) ON CONFLICT (id) DO UPDATE SET id = 2")
+    assert len(rows(acid)) == 4
+
+
+def test_a_frame_is_upserted(acid: AcidSession) -> None:
+    made(acid, "id int, v char(4)", "id, v, p", "PARTITIONED BY (p int)")
+    new = acid.spark.createDataFrame([(1, "a ", 1), (1, "a", 2)], "ID int, V string, P int")
+    counted = acid.upsert("d.t", new)
+    assert (counted.inserted, counted.updated) == (1, 0)
+    assert [(row[0], row[1].strip(), row[2]) for row in rows(acid)] == [(1, "a", 1), (1, "a", 2), (2, "b", 2)]
+    acid.sql("DROP TABLE d.t")
+    made(acid)
+    new = acid.spark.createDataFrame([(1, "x"), (5, "y")], "id int, v string")
+    counted = acid.upsert("d.t", new)
+    assert (counted.inserted, counted.updated) == (1, 1)
+    assert rows(acid) == [(1, "x", 1), (2, "b", 2), (5, "y", 7)]
+    acid.upsert("d.t", new, set={})
+    acid.upsert("d.t", new, set={"n": "o.n + excluded.id"}, where="o.n > 1", target_alias="o")
+    assert rows(acid) == [(1, "x", 1), (2, "b", 2), (5, "y", 12)]
+
+
+def test_two_upserts_of_one_key_conflict(acid: AcidSession) -> None:
+    made(acid)
+    new = acid.spark.createDataFrame([(5, "x")], "id int, v string")
+    with (
+        hive_acid.spark.session(acid.spark, acid.connection.uri) as other,
+        pytest.raises(WriteConflictError),
+        acid.transaction(),
+    ):
+        acid.upsert("d.t", new)
+        other.upsert("d.t", new)
+    assert rows(acid)[-1] == (5, "x", 7)
+
+
+REFUSED = {
+    "INSERT INTO d.t VALUES (1, 'a', 1) ON CONFLICT (v) DO NOTHING": r"has the key \(id\)",
+    "INSERT INTO d.s VALUES (1) ON CONFLICT DO NOTHING": "has none that is enforced",
+    "INSERT OVERWRITE d.t VALUES (1, 'a', 1) ON CONFLICT DO NOTHING": "INSERT INTO alone",
+    "INSERT INTO d.t REPLACE WHERE id = 1 VALUES (1, 'a', 1) ON CONFLICT DO NOTHING": "INSERT INTO alone",
+    "INSERT INTO d.t VALUES (1, 'a', 1) ON CONFLICT DO DELETE": "NOTHING or UPDATE",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_conflict_of_a_key_is_refused(acid: AcidSession, text: str) -> None:
+    made(acid)
+    acid.sql("CREATE TABLE d.s (id int)")
+    with pytest.raises(SqlError, match=REFUSED[text]):
+        acid.sql(text)
+    with pytest.raises(UnsupportedTableError, match="no primary key"):
+        acid.upsert("d.s", acid.spark.range(1))
+    assert rows(acid) == [(1, "a", 1), (2, "b", 2)]
