@@ -107,12 +107,6 @@ class Table:
         return replace(self, constraints=(*self.constraints, *more))
 
     @property
-    def key_is_of_partitions(self) -> bool:
-        """Whether rows of the same key are in the same partition: each partition column is in it."""
-        names = {column.name for column in self.key}
-        return all(key.name in names for key in self.partition_keys)
-
-    @property
     def defaults(self) -> dict[str, str]:
         """What a column gets that a row has no value for, as SQL, by the column's name; else it gets null."""
         return {one.columns[0]: one.expression or "NULL" for one in self.constraints if one.is_default}

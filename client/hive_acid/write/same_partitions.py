@@ -20,6 +20,14 @@ def may_be_named_otherwise(table: Table) -> bool:
     return not all(has_one_text(key.type) for key in table.partition_keys)
 
 
+def key_is_of_partitions(table: Table) -> bool:
+    """Whether rows of the same primary key are in the same partition: each partition column is in it, of such a type
+    that partitions of the same values have the same name.
+    """
+    names = {column.name for column in table.key}
+    return all(key.name in names and has_one_text(key.type) for key in table.partition_keys)
+
+
 def by_values(table: Table, names: Iterable[str]) -> Mapping[tuple[str | None, ...], Sequence[str]]:
     """The names of partitions by the texts that we have for their values."""
     found: defaultdict[tuple[str | None, ...], list[str]] = defaultdict(list)

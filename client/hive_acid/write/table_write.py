@@ -49,7 +49,7 @@ from hive_acid.wire import table_name
 from hive_acid.write import loose_files
 from hive_acid.write.aside import Aside
 from hive_acid.write.left_rows import refuse_left_rows
-from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
+from hive_acid.write.same_partitions import by_values, key_is_of_partitions, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 from hive_acid.write.successor import make_successor, take_place
 
@@ -102,7 +102,7 @@ class Intent:
 
     def claims_all(self, table: Table) -> bool:
         """Whether keys that it brings are compared with those of all partitions."""
-        return self.brings_keys(table) and not table.key_is_of_partitions
+        return self.brings_keys(table) and not key_is_of_partitions(table)
 
     def component(self, table: Table) -> Any:
         """What to lock."""
@@ -542,7 +542,7 @@ class TableWrite:
             if published:  # of a successor's partitions nobody else knows: the whole of what it succeeds is changed
                 self.transaction.check_alive()
             return
-        is_key_of_partition = intent.brings_keys(table) and table.key_is_of_partitions
+        is_key_of_partition = intent.brings_keys(table) and key_is_of_partitions(table)
         all_changed = intent.overwrites or intent.inserts_what_lacks or is_key_of_partition
         changed = {one.partition for one in published if all_changed or one.files.kind == DELETE}
         added = {one.partition for one in published} - changed

@@ -31,6 +31,7 @@ from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
 from hive_acid.spark.values.types import spark_type
 from hive_acid.transactions.changed_rows import Since
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.write.same_partitions import key_is_of_partitions
 from hive_acid.write.table_write import Published
 
 _MOST_BROADCAST = 1_000_000
@@ -113,7 +114,7 @@ class KeyCheck:
 
     @property
     def _is_of_places(self) -> bool:
-        return not self.table.partition_keys or self.table.key_is_of_partitions
+        return key_is_of_partitions(self.table)
 
     def _rows_of(self, since: Since, writes: Sequence[int], places: Mapping[str, str]) -> DataFrame:
         rows = rows_since(*(self.spark, self.table, since, writes, places), skipping=self.skipping, limits=self.limits)
