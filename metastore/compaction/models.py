@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -212,6 +212,9 @@ class Catalogue(Protocol):
 
     def partition(self, db: str, table: str, partition: str) -> str | None:
         """The location of a partition, None if it is gone."""
+
+    def primary_key(self, db: str, table: str) -> Sequence[str]:
+        """The columns of the table's primary key if that is enforced, else none."""
 
     def partition_parameters(self, db: str, table: str, partition: str) -> Mapping[str, str]:
         """The parameters of a partition, none if it is gone."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from hive_acid.wire import ConstraintKind
 from metastore.catalog.service import CatalogService
 from metastore.compaction.models import Storage, TableInfo
 
@@ -31,6 +32,11 @@ class CatalogueOfCompaction:
     def partition(self, db: str, table: str, partition: str) -> str | None:
         """The location of a partition, None if it is gone."""
         return self._catalog.partition(db, table, partition)
+
+    def primary_key(self, db: str, table: str) -> Sequence[str]:
+        """The columns of the table's primary key if that is enforced, else none."""
+        found = self._catalog.constraints.of_table(db, table, [ConstraintKind.PRIMARY_KEY])
+        return next((one.columns for one in found if one.enabled), ())
 
     def partition_parameters(self, db: str, table: str, partition: str) -> Mapping[str, str]:
         """The parameters of a partition, none if it is gone."""

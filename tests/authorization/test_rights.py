@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hive_acid.format.properties import SUCCEEDS, successor_name
+from hive_acid.transactions.locks import Operation, write_component
 from hive_acid.wire import ttypes
 from metastore.authorization.models import Who, table_thing
 from metastore.authorization.rights import RightsBook
@@ -67,6 +68,31 @@ def test_verbs_are_enforced_one_by_one(root: Caller, cast: Callable[..., Caller]
         bob.call("compact", ttypes.CompactionRequest(dbname=home, tablename="t", type=1))
     grant(ann, "DROP", target(home), "bob")
     bob.call("drop_table", home, "t", False)
+
+
+def test_to_insert_rows_with_keys_is_a_change_and_takes_the_right_to_insert(
+    root: Caller, cast: Callable[..., Caller], home: str
+) -> None:
+    ann, bob = cast("ann"), cast("bob")
+
+    def lock(txn: int) -> None:
+        component = write_component(home, "t", Operation.INSERT, keys=True)
+        request = ttypes.LockRequest(component=[component], txnid=txn, user="bob", hostname="host1")
+        bob.call("lock", request)
+
+    grant(ann, "SELECT", target(home, "t"), "bob")
+    grant(ann, "UPDATE", target(home, "t"), "bob")
+    with refused(INTERNAL, "it takes INSERT on table"):
+        lock(bob.begin())
+    revoke(ann, "UPDATE", target(home, "t"), "bob")
+    grant(ann, "INSERT", target(home, "t"), "bob")
+    first, second = bob.begin(), bob.begin()
+    for txn in (first, second):
+        lock(txn)
+        bob.allocate(f"{home}.t", txn)
+    bob.commit(first)
+    with refused("TxnAbortedException", "write conflict"):
+        bob.commit(second)
 
 
 def test_to_take_the_place_of_a_table_takes_what_drop_and_create_take(

@@ -67,12 +67,16 @@ class Tables:
     tables: dict[tuple[str, str], TableInfo] = field(default_factory=dict)
     partitions: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     parameters: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)
+    keys: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def table(self, db: str, table: str) -> TableInfo | None:
         return self.tables.get((db, table))
 
     def partition(self, db: str, table: str, partition: str) -> str | None:
         return self.partitions.get((db, table), {}).get(partition)
+
+    def primary_key(self, db: str, table: str) -> tuple[str, ...]:
+        return self.keys.get((db, table), ())
 
     def partition_parameters(self, db: str, table: str, partition: str) -> dict[str, str]:
         return self.parameters.get((db, table, partition), {})

@@ -76,4 +76,6 @@ def plan_round(
     if planned is None:
         return this, None
     staging = files.join(location, staging_name(transaction.id, uuid.uuid4().hex[:8]))
-    return this, compaction_job(asked, info, location, staging, this.found, planned, DEFAULT_COMPRESSION).to_json()  # type: ignore[arg-type]
+    key = [column.name for column in table.key]
+    job = compaction_job(asked, info, location, staging, this.found, planned, DEFAULT_COMPRESSION, key=key)  # type: ignore[arg-type]
+    return this, job.to_json()

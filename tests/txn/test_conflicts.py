@@ -113,6 +113,25 @@ def test_dynamic_partitions_replace_the_table(db: Database, txns: TxnService, op
     assert partitions(db, "completed_component") == [(1, "p=1"), (1, "p=2"), (2, "p=3")]
 
 
+def test_a_change_of_the_whole_table_may_stay_beside_its_partitions(
+    db: Database, txns: TxnService, open_one: OpenOne, write: Write
+) -> None:
+    """As of who compares keys over all of it: it conflicts with changes of other partitions, and inserts do not."""
+    first, second, third, inserting = open_one(), open_one(), open_one(), open_one()
+    for txn_id in (first, second, third):
+        write(txn_id, UPDATE, dynamic=True)
+    write(inserting, INSERT, dynamic=True)
+    for number, (txn_id, name) in enumerate(((first, "p=1"), (second, "p=2"), (inserting, "p=2")), 1):
+        for _ in range(2):
+            txns.add_dynamic_partitions(txn_id, WriteId(number), "db", "t", [name], INSERT, also_whole_table=True)
+    txns.add_dynamic_partitions(third, WriteId(4), "db", "t", ["p=3"])
+    assert partitions(db, "txn_component") == [*((1, "p=1"), (1, None), (2, "p=2"), (2, None), (3, "p=3"), (4, "p=2"))]
+    assert commits(txns, first)
+    assert not commits(txns, second)
+    assert not commits(txns, third)
+    assert commits(txns, inserting)
+
+
 def test_dynamic_partitions_of_what_is_not_open(txns: TxnService, open_one: OpenOne) -> None:
     aborted, committed = open_one(), open_one()
     txns.abort_txn(aborted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from hive_acid.compaction_job import ALL, SOME, CompactionJob, CompactionResult
 from hive_acid.format.orc.compression import compression_of
@@ -56,11 +57,12 @@ def compaction_job(
     *,
     name: str = "",
     queue: str = "",
+    key: Sequence[str] = (),
 ) -> CompactionJob:
     """The job that carries out `plan` for `compaction`, of a partition of `table` or of all of it.
 
     Files are compressed by `default_compression` unless table or request name another. `name` and `queue` are for
-    where it runs.
+    where it runs. A rebalance sorts by the primary `key` unless the request says otherwise.
     """
     properties = overrides.table_properties(table.parameters, compaction.properties)
     return CompactionJob(
@@ -81,13 +83,20 @@ def compaction_job(
         queue=queue,
         options=overrides.written_options(properties),
         buckets=plan.buckets,
-        order_by=compaction.order_by if plan.exclusive_write else None,
+        order_by=(compaction.order_by or _by_key(table, key)) if plan.exclusive_write else None,
         insert_only=plan.insert_only,
         input_format=table.storage.input_format,
         serde=table.storage.serde,
         serde_parameters=dict(table.storage.serde_parameters),
         settings=overrides.spark_settings(overrides.job_properties(table.parameters, compaction.properties)),
     )
+
+
+def _by_key(table: TableInfo, key: Sequence[str]) -> str | None:
+    """The clause that sorts by those columns of a key that the files have; None without any."""
+    there = {name for name, _ in table.columns}
+    names = ["`" + name.replace("`", "``") + "`" for name in key if name in there]
+    return f"ORDER BY {', '.join(names)}" if names else None
 
 
 def _directories(directories: tuple[DataDirectory, ...]) -> tuple[tuple[str, str], ...]:

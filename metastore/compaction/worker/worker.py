@@ -266,6 +266,7 @@ class CompactionWorker:
             self._config.compression,
             name=_job_name(compaction),
             queue=overrides.job_queue(table.parameters, compaction.properties) or self._config.job_queue,
+            key=self._catalogue.primary_key(compaction.db, compaction.table) if plan.exclusive_write else (),
         )
         result = self._executor.run(job, attempt.cancelled, attempt.report)
         check_output(attempt.staging, plan.outputs, insert_only=plan.insert_only)

@@ -32,6 +32,7 @@ from hive_acid.spark.write.events import (
     constant,
     key_column,
     key_texts,
+    sorted_by,
 )
 from hive_acid.spark.write.layout import Write
 from hive_acid.write.staging import DELETE, INSERT
@@ -46,6 +47,7 @@ _KIND = "__acid_kind"
 """`KIND_COLUMN` beside the table's columns, one of which may be called `kind`."""
 
 _DISTRIBUTION = "__acid_distribution"
+_SORT = "__acid_sort_{}".format
 _TURN = "__acid_turn"
 _IS_NEW = f"{KIND_COLUMN} = '{INSERT}'"
 
@@ -122,7 +124,10 @@ def change_events(
     names = [key_column(position) for position in range(len(table.partition_keys))]
     hashed = bool(table.bucket_columns) and not deletes_only
     divided_by = (KIND_COLUMN, *names, BUCKET_COLUMN)
-    order = [*divided_by, *KEY]
+    # New rows of a table with a primary key are in its order; delete events, which have none, in that of their ids.
+    sorts = {} if deletes_only else {_SORT(at): name for at, name in enumerate(sorted_by(table))}
+    order = [*divided_by, *sorts, *KEY]
+    sorting = [f"{ROW_COLUMN}.{quoted(name)} AS {at}" for at, name in sorts.items()]
     if in_place:
         # A plan with subqueries may come in more tasks than the table is read in.
         placed = changes.coalesce(FILES_PER_PARTITION)
@@ -136,12 +141,12 @@ def change_events(
     if once:
         # The rows are in this order already, and where the shuffle has put them: the window moves and sorts nothing.
         turn = F.row_number().over(Window.partitionBy(*order).orderBy(KEY[-1]))
-        placed = projected(placed, "*", file).sortWithinPartitions(*order).withColumn(_TURN, turn)
+        placed = projected(placed, "*", file, *sorting).sortWithinPartitions(*order).withColumn(_TURN, turn)
         counted[REPEATED] = f"NOT {_IS_NEW} AND {_TURN} = 2"
         placed = _counted(placed, counts, counted)
     else:
         # Counted first, as Spark makes a program for what is on either side of the counting.
-        placed = projected(_counted(placed, counts, counted), "*", file).sortWithinPartitions(*order)
+        placed = projected(_counted(placed, counts, counted), "*", file, *sorting).sortWithinPartitions(*order)
     write_id = constant(write.write_id)
     frame = projected(
         placed,

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from hive_acid.catalog.table import Column
+from hive_acid.catalog.table import Column, Table
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.jvm.frames.projection import projected
@@ -80,29 +80,47 @@ def _row_parts(parts: Sequence[str]) -> list[str]:
     return [f"{part} AS {row_part(position)}" for position, part in enumerate(parts)]
 
 
+def sorted_by(table: Table) -> list[str]:
+    """The columns by which rows of a file are sorted as they get their ids, so that a row group has few keys."""
+    there = {column.name for column in table.columns}
+    return [column.name for column in table.key if column.name in there]
+
+
 def insert_events(
-    values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, distribution: Distribution
+    values: DataFrame,
+    row: Sequence[str],
+    keys: Sequence[str],
+    write: Write,
+    distribution: Distribution,
+    sorts: Sequence[str] = (),
 ) -> Events:
     """Rows of `values` as insert events, in tasks as `distribution` says; each task's number becomes that of its file.
 
     `row` are the columns of `values` that are stored, `keys` their `directory_keys`. Within a file rows
-    keep the order they came in.
+    keep the order they came in, unless it `sorts` them by some of their columns.
     """
     names = _names(keys)
     task = "spark_partition_id()"
     if not names and not distribution.shuffled:
         placed = values if distribution.tasks is None else values.coalesce(distribution.tasks)
-        return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
+        return _inserts(placed, names, write, task, [*map(quoted, sorts)], row, [quoted(name) for name in row])
     shaped = projected(
         values, *keys, *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
     )
-    return _inserts(_placed(shaped, names, distribution), names, write, task, [*names, _ORDER], row)
+    order = [*names, *_parts_of(sorts, row), _ORDER]
+    return _inserts(_placed(shaped, names, distribution), names, write, task, order, row)
 
 
-def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, bucket: str) -> Events:
+def _parts_of(names: Iterable[str], row: Sequence[str]) -> list[str]:
+    return [row_part(row.index(name)) for name in names]
+
+
+def clustered_events(
+    values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, bucket: str, sorts: Sequence[str] = ()
+) -> Events:
     """Rows of `values` as insert events of a CLUSTERED table: those of each partition and `bucket` are one file.
 
-    `bucket` is the SQL of its number.
+    `bucket` is the SQL of its number, and `sorts` as for `insert_events`.
     """
     names = [*_names(keys), BUCKET_COLUMN]
     shaped = projected(
@@ -114,7 +132,7 @@ def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str],
         f"monotonically_increasing_id() AS {_ORDER}",
     )
     placed = shaped.repartition(*names)
-    return _inserts(placed, names, write, BUCKET_COLUMN, [*names, _ORDER], row)
+    return _inserts(placed, names, write, BUCKET_COLUMN, [*names, *_parts_of(sorts, row), _ORDER], row)
 
 
 def _inserts(

@@ -21,7 +21,7 @@ from hive_acid.spark.values.texts import declared
 from hive_acid.spark.values.types import check_distinct, spark_type
 from hive_acid.spark.write.constraints import checked, filled
 from hive_acid.spark.write.distribution import estimated
-from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events
+from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events, sorted_by
 from hive_acid.spark.write.layout import Layout, Write, layout_of
 from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, Statement, analysed, column_errors
@@ -134,5 +134,5 @@ def new_rows(table: Table, values: DataFrame, write: Write, plan: InsertPlan) ->
     keys = directory_keys(table.partition_keys)
     if plan.distribution is None:
         bucket = bucket_of(table, {name: quoted(name) for name in table.bucket_columns})
-        return clustered_events(values, row, keys, write, bucket)
-    return insert_events(values, row, keys, write, plan.distribution)
+        return clustered_events(values, row, keys, write, bucket, sorted_by(table))
+    return insert_events(values, row, keys, write, plan.distribution, sorted_by(table))

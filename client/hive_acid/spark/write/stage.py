@@ -28,7 +28,15 @@ from hive_acid.spark.jvm.frames.observed import counts_of, not_counted
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.sources import writer_of
-from hive_acid.spark.write.events import BUCKET_COLUMN, KIND_COLUMN, Events, key_column, row_columns, row_part
+from hive_acid.spark.write.events import (
+    BUCKET_COLUMN,
+    KIND_COLUMN,
+    Events,
+    key_column,
+    row_columns,
+    row_part,
+    sorted_by,
+)
 from hive_acid.spark.write.tails import add_tails, is_readable
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Staging, Values
 
@@ -67,6 +75,17 @@ def left_by_job(location: str) -> list[files.FileEntry]:
 def task_of(entry: files.FileEntry) -> int:
     """The number of the task that has left a file."""
     return int(entry.path.rpartition("/")[2].split("-")[1])
+
+
+def _in_order(rows: Any, names: Sequence[str]) -> Any:
+    """An array of structs, sorted by some of their fields."""
+    if not names:
+        return rows
+    import pyarrow
+    from pyarrow import compute
+
+    by = pyarrow.table([rows.field(name) for name in names], [str(at) for at in range(len(names))])
+    return rows.take(compute.sort_indices(by, sort_keys=[(name, "ascending") for name in by.column_names]))
 
 
 class SparkStaging(Staging):
@@ -202,7 +221,8 @@ class SparkStaging(Staging):
             is_small=True,
         )
         # While pyarrow compresses one, Python has time for another.
-        return self.side_by_side(partial(self._inserts, opened), found.keys(), found.values(), local=2)
+        ordered = [_in_order(rows, sorted_by(table)) for rows in found.values()]
+        return self.side_by_side(partial(self._inserts, opened), found.keys(), ordered, local=2)
 
     def _inserts(self, opened: Callable[[str], BucketFile], position: int, values: Values, rows: Any) -> StagedFiles:
         directory = files.join(_WRITTEN, "inserts", str(position))
