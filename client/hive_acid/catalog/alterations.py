@@ -110,9 +110,15 @@ class Alterations:
     def rename_partition(self, transaction: Transaction, meant: TableReference, old: str, new: str) -> None:
         """Give a partition (``k=v/…``) other values; its directory may move, so nobody may read the table meanwhile.
 
-        Raises LockTimeoutError if somebody does, NoSuchObjectError, AlreadyExistsError.
+        Raises LockTimeoutError if somebody does, NoSuchObjectError, AlreadyExistsError, and ColumnError for a table
+        with partition columns in its primary key.
         """
         table, _ = self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)
+        if {column.name for column in table.key} & {key.name for key in table.partition_keys}:
+            raise ColumnError(
+                f"{table.full_name} has partition columns in its primary key: to rename a partition would give its "
+                "rows other keys, which nobody compares. UPDATE the columns instead"
+            )
         found = self._calls.call("get_partition_by_name", table.database, table.name, old)
         values, found.values = found.values, table.partition_values(new)
         self._alter(transaction, table, "rename_partition", values, found)

@@ -124,6 +124,8 @@ def test_partition_columns_may_be_of_the_key(acid: AcidSession) -> None:
         insert(acid, (1, "other", None))
     with pytest.raises(DuplicateKeyError, match="id = 1, p = y"):
         acid.sql("UPDATE d.t SET p = 'y' WHERE id = 1")
+    with pytest.raises(ColumnError, match="UPDATE the columns"):
+        acid.rename_partition("d.t", "p=y", "p=z")
     assert len(rows(acid)) == 4
 
 

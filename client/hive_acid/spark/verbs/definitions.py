@@ -165,7 +165,8 @@ class DefinitionVerbs(SessionBase):
     def rename_partition(self, table: str | Table, old: str, new: str) -> None:
         """Give a partition (``k=v/…``) other values; waits until nobody reads or writes the table.
 
-        Raises NoSuchObjectError if it is not there, AlreadyExistsError if there is one of these values.
+        Raises NoSuchObjectError if it is not there, AlreadyExistsError if there is one of these values, ColumnError for
+        a table with partition columns in its primary key.
         """
         names_of("old and new", [old, new])
         self._alter(table, lambda txn, meant: self._alterations.rename_partition(txn, meant, old, new))

@@ -1,0 +1,119 @@
+"""``make bench-keys``: a table with a primary key beside the same one without: load, upsert of 1 %, look-up by key.
+
+CPU seconds are of the JVM and the client, each the median of some runs; rows come in no order. What a look-up reads is
+counted in rows that Spark's scan gives out, which are those of the row groups that it has read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+import hive_acid.spark
+from hive_acid.demo import spark as sparks
+from hive_acid.spark import AcidSession
+from tests.bench.calls.servers import Machine
+from tests.bench.machine import cpu_s
+
+COLUMNS = "id bigint, customer bigint, city string, total decimal(12,2), day date"
+TABLES = {"bench.plain": "", "bench.keyed": ", PRIMARY KEY (id) ENFORCED"}
+GROUP = 10_000
+"""Rows of a row group."""
+
+
+def main() -> int:
+    """Print a line for each measured step."""
+    parser = argparse.ArgumentParser(prog="make bench-keys", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (1,000,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="measured runs of each step, after another (3)")
+    options = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="hive-acid-bench-"))
+    try:
+        with Machine(work) as machine, machine.server() as server:
+            session = sparks.start("hive-acid bench", work)
+            with hive_acid.spark.session(session, metastore=server.uri) as acid:
+                acid.create_database("bench")
+                found = {name: _costs(acid, session, name, options.rows, options.rounds) for name in TABLES}
+            session.stop()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"| {options.rows:,} rows | without a key | with a key |\n|---|---|---|")
+    for step in found["bench.plain"]:
+        print(f"| {step} | {' | '.join(found[name][step] for name in TABLES)} |")
+    return 0
+
+
+def _costs(acid: AcidSession, spark: SparkSession, name: str, rows: int, rounds: int) -> dict[str, str]:
+    found: dict[str, list[float]] = {}
+
+    def measured(step: str, run: Callable[[], object]) -> None:
+        before = cpu_s([os.getpid()])
+        run()
+        found.setdefault(step, []).append(cpu_s([os.getpid()]) - before)
+
+    for round_ in range(rounds + 1):
+        acid.sql(f"DROP TABLE IF EXISTS {name}")
+        acid.sql(f"CREATE TABLE {name} ({COLUMNS}{TABLES[name]})")
+        measured("load, CPU s", partial(acid.insert, name, _rows(spark, rows, 0, rows)))
+        changed = _rows(spark, rows, rows - rows // 200 + round_, rows // 100)
+        measured("upsert of 1 %, half of it new, CPU s", partial(_upsert, acid, name, changed))
+    groups = [
+        _rows_read(acid.sql(f"SELECT * FROM {name} WHERE id = {key}")) / GROUP for key in range(7, rows, rows // 5)
+    ]
+    told = {step: f"{statistics.median(costs[1:] or costs):.2f}" for step, costs in found.items()}
+    told["look-up by key, CPU s"] = f"{_look_ups(acid, name, rows, rounds):.2f}"
+    told["row groups that it reads"] = f"{statistics.mean(groups):.1f} of {(rows + rows // 200) / GROUP:.0f}"
+    return told
+
+
+def _rows(spark: SparkSession, rows: int, first: int, number: int) -> DataFrame:
+    """Rows of the next ids from `first` on, in no order."""
+    frame = spark.range(first, first + number).selectExpr(
+        "id",
+        f"id * 7919 % {rows} AS customer",
+        "concat('city ', id % 997) AS city",
+        "cast(id % 100000 / 100 AS decimal(12,2)) AS total",
+        "date_add(date'2020-01-01', int(id % 1000)) AS day",
+    )
+    return frame.repartition(2, "city").sortWithinPartitions("customer")
+
+
+def _upsert(acid: AcidSession, name: str, changed: DataFrame) -> None:
+    if TABLES[name]:
+        acid.upsert(name, changed)
+    else:
+        acid.merge(name, changed, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+
+def _look_ups(acid: AcidSession, name: str, rows: int, rounds: int) -> float:
+    costs = []
+    for key in range(3, rows, rows // (rounds * 4)):
+        before = cpu_s([os.getpid()])
+        acid.sql(f"SELECT * FROM {name} WHERE id = {key}").collect()
+        costs.append(cpu_s([os.getpid()]) - before)
+    return statistics.median(costs)
+
+
+def _rows_read(frame: DataFrame) -> int:
+    """How many rows the scans of a query have given out."""
+    frame.collect()
+    plan: Any = frame._jdf.queryExecution().executedPlan()
+    if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
+        plan = plan.executedPlan()
+    leaves = plan.collectLeaves()
+    metrics = [leaves.apply(at).metrics() for at in range(leaves.size())]
+    return sum(of.apply("numOutputRows").value() for of in metrics if of.contains("numOutputRows"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
