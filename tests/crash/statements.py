@@ -42,6 +42,11 @@ def _divided(acid: Any, database: str, _scratch: Path) -> None:
     acid.insert(f"{database}.t", acid.spark.sql(f"SELECT * FROM {rows}"))
 
 
+def _keyed(acid: Any, database: str, _scratch: Path) -> None:
+    acid.sql(f"CREATE TABLE {database}.t (id int, v int, PRIMARY KEY (id)) PARTITIONED BY (p int)")
+    acid.insert(f"{database}.t", _new(acid, "id, v, p", (1, 10, 0), (2, 20, 0), (3, 30, 1), (4, 40, 1)))
+
+
 def _two_tables(acid: Any, database: str, scratch: Path) -> None:
     _divided(acid, database, scratch)
     acid.create_table(f"{database}.u", {"id": "int", "v": "int"})
@@ -80,6 +85,10 @@ def _merge(acid: Any, database: str, _scratch: Path) -> None:
     source = _new(acid, "id, v, p", (1, 11, 0), (3, 33, 1), (9, 99, 2))
     builder = acid.merge(f"{database}.t", source, "t.id = s.id").whenMatchedDelete("s.id = 3").whenMatchedUpdateAll()
     builder.whenNotMatchedInsertAll().execute()
+
+
+def _upsert(acid: Any, database: str, _scratch: Path) -> None:
+    acid.upsert(f"{database}.t", _new(acid, "id, v, p", (1, 11, 0), (3, 33, 1), (9, 99, 2)))
 
 
 def _transaction(acid: Any, database: str, scratch: Path) -> None:
@@ -152,6 +161,7 @@ def _streamed(acid: Any, database: str, _scratch: Path) -> None:
 STATEMENTS = {
     "insert": KilledStatement(_insert, _flat, only_in_long_runs=True),
     "insert into partitions": KilledStatement(_insert_divided, _divided),
+    "upsert by a primary key": KilledStatement(_upsert, _keyed),
     "update": KilledStatement(_update, _divided, only_in_long_runs=True),
     "delete": KilledStatement(_delete, _flat, only_in_long_runs=True),
     "merge": KilledStatement(_merge, _divided),

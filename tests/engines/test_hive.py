@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from hive_acid.errors import DuplicateKeyError
 from hive_acid.spark import AcidSession
 from tests.engines.conftest import Ours
 from tests.engines.hive import HiveEngine, HiveRefusedError
@@ -307,6 +308,25 @@ def test_constraints(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     assert any(
         "Primary Key" in line[0] or "primary" in line[0].lower() for line in hive.sql(f"DESCRIBE FORMATTED {db}.t")
     )
+
+
+def test_a_primary_key_of_ours_is_an_ordinary_one_to_hive(hive: HiveEngine, acid: AcidSession, db: str) -> None:
+    acid.sql(f"CREATE TABLE {db}.t (name string, id int, PRIMARY KEY (id) ENFORCED)")
+    acid.sql(f"INSERT INTO {db}.t SELECT 'a', id FROM range(100, 0, -1)")
+    acid.sql(f"INSERT INTO {db}.t VALUES ('b', 100), ('b', 101) ON CONFLICT (id) DO UPDATE SET name = excluded.name")
+    assert hive.sql(f"SELECT name, count(*), sum(id) FROM {db}.t GROUP BY name ORDER BY name") == [
+        *(("a", "99", "4950"), ("b", "2", "201"))
+    ]
+    hive.sql(f"INSERT INTO {db}.t VALUES ('hive', 101), ('hive', 102)")
+    hive.sql(f"UPDATE {db}.t SET name = 'c' WHERE id < 3")
+    assert hive.sql(f"SELECT count(*) FROM {db}.t WHERE id > 100") == [("3",)]
+    assert [tuple(row) for row in acid.check_key(f"{db}.t").collect()] == [(101, 2)]
+    with pytest.raises(DuplicateKeyError, match="id = 102"):
+        acid.sql(f"INSERT INTO {db}.t VALUES ('d', 102)")
+    acid.sql(f"DELETE FROM {db}.t WHERE id = 101 AND name = 'hive'")
+    acid.sql(f"INSERT INTO {db}.t VALUES ('d', 103)")
+    assert hive.sql(f"SELECT count(*), count(DISTINCT id) FROM {db}.t") == [("103", "103")]
+    assert any("id" in line[0] for line in hive.sql(f"DESCRIBE FORMATTED {db}.t"))
 
 
 def test_materialized_views(hive: HiveEngine, acid: AcidSession, db: str) -> None:

@@ -51,6 +51,15 @@ def test_statements_of_both_on_a_table_of_each(trino: TrinoEngine, acid: AcidSes
         assert rows(acid, f"SELECT * FROM {table}") == [(2, "Two"), (5, "five")]
 
 
+def test_a_primary_key_of_ours_is_nothing_to_trino(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
+    acid.sql(f"CREATE TABLE {db}.t (id int, PRIMARY KEY (id) ENFORCED) PARTITIONED BY (p string)")
+    acid.sql(f"INSERT INTO {db}.t SELECT id, string(id % 2) FROM range(100, 0, -1)")
+    acid.sql(f"UPDATE {db}.t SET id = -id WHERE id > 90")
+    assert trino.sql(f"SELECT count(*), count(DISTINCT id), sum(id) FROM {db}.t") == [(100, 100, 3140)]
+    trino.sql(f"INSERT INTO {db}.t VALUES (1, 'x')")
+    assert [tuple(row) for row in acid.check_key(f"{db}.t").collect()] == [(1, 2)]
+
+
 def test_partitions(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
     trino.sql(
         f"CREATE TABLE {db}.t WITH (transactional = true, partitioned_by = ARRAY['d']) AS"
