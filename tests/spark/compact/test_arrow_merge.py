@@ -244,11 +244,56 @@ def test_files_that_overlap_are_sorted(tmp_path: Path) -> None:
     assert keys == [(of, n) for of in (1, 2, 3, 4) for n in range(10) if (of, n) not in gone]
 
 
+def test_a_bucket_of_another_writer_is_taken_over(acid: AcidSession, spark: SparkSession, merged: Any) -> None:
+    """Spark's files are copied where nothing is written beside them; where something is, pyarrow writes all."""
+    acid.limits = Limits(kept_stripe_bytes=0)
+    acid.create_table("d.t", COLUMNS)
+    with limited(acid, **WRITTEN):
+        insert(acid, spark, 0, 100, files=2)
+        insert(acid, spark, 100, 10)
+    for stripes, gone in ((2, 105), (3, 115)):
+        acid.delete("d.t", f"id = {gone}")
+        before = content(acid)
+        compact_table(spark, acid, "d.t", "major")
+        assert content(acid) == before
+        first, second = made(acid)[-2:]
+        assert (is_of_cpp(first), is_of_cpp(second)) == (True, False)
+        assert len(orc_stripes(first)) == stripes
+        check_table(location_of(acid, "d.t"))
+        with limited(acid, **WRITTEN):
+            insert(acid, spark, 110, 10)
+    assert merged == [2, 1], "then only what is new"
+
+
+def orc_stripes(path: Any) -> Any:
+    return Footers().read([DataFilePath(str(path), path.stat().st_size)])[0].stripes
+
+
+def test_files_of_whoever_has_written_most_are_kept(acid: AcidSession, spark: SparkSession, merged: Any) -> None:
+    """Where there is too much for pyarrow to write all of it."""
+    acid.limits = Limits(kept_stripe_bytes=0, taken_over_bytes=0)
+    acid.create_table("d.t", COLUMNS)
+    with limited(acid, **WRITTEN):
+        acid.overwrite("d.t", spark.range(2000).selectExpr("int(id) id", "concat('n', id) name").coalesce(1))
+        insert(acid, spark, 2000, 10)
+        insert(acid, spark, 3000, 10)
+    with limited(acid, kept_stripe_bytes=1 << 30):
+        compact_table(spark, acid, "d.t", "minor")
+    assert [is_of_cpp(path) for path in made(acid, "minor")] == [True]
+    before = content(acid)
+    compact_table(spark, acid, "d.t", "major")
+    assert content(acid) == before
+    (base,) = made(acid)
+    assert not is_of_cpp(base)
+    assert [stripe.rows for stripe in orc_stripes(base)] == [2000, 20]
+    check_table(location_of(acid, "d.t"))
+
+
 def test_files_of_pyarrow_are_kept(
     acid: AcidSession, spark: SparkSession, merged: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And joined with what it writes; next to files of Spark that are kept Spark writes."""
-    acid.limits = Limits(kept_stripe_bytes=0)
+    acid.limits = Limits(kept_stripe_bytes=0, taken_over_bytes=0)
     acid.create_table("d.t", COLUMNS)
     with limited(acid, **WRITTEN):
         insert(acid, spark, 0, 100)
@@ -270,8 +315,7 @@ def test_files_of_pyarrow_are_kept(
     (result,) = compact_table(spark, acid, "d.t", "major")
     assert merged == [0, 1]
     assert (result.rows, content(acid)) == (201, before)
-    tail = Footers().read([DataFilePath(str(made(acid)[-1]), made(acid)[-1].stat().st_size)])[0]
-    assert len(tail.stripes) == 2, "the first as it was"
+    assert len(orc_stripes(made(acid)[-1])) == 2, "the first as it was"
     check_table(location_of(acid, "d.t"))
 
 

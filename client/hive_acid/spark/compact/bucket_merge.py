@@ -7,7 +7,8 @@ bucket's segments become one file; that they follow each other is not believed b
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -44,6 +45,7 @@ from hive_acid.spark.plans.compaction_plan import (
     MergedBy,
     MergedInsteadPlan,
     MergeFacts,
+    is_taken_over,
     stripes_stay,
     why_not_by_arrow,
     why_not_by_bucket,
@@ -147,18 +149,33 @@ class BucketMerge:
             kept = self._kept(chosen)
         except FormatError as error:
             LOG.info("%s: all is written again: %s", self._merging.job.location, error)
-            kept, chosen = [], [plan.without_kept() for plan in chosen]
-        unlike = mixed(kept)
-        chosen = [plan.without_kept() if plan.bucket in unlike else plan for plan in chosen]
-        kept = [segment for segment in kept if segment.bucket not in unlike]
-        written = self._by_arrow(output, chosen, kept, facts)
-        if written is None:
-            written = self._by_spark(output, chosen)
+            kept, chosen = [], [plan.keeping() for plan in chosen]
+        chosen = self._of_one_writer(chosen, kept, facts)
+        stays = {files.join(self._partition.location, path) for plan in chosen for path in plan.kept}
+        if len(stays) < len(kept):
+            LOG.info(
+                "%s: %d files of another writer are not copied", self._merging.job.location, len(kept) - len(stays)
+            )
+        kept = [segment for segment in kept if segment.path.path in stays]
+        of_others = {segment.bucket for segment in kept if not segment.part.is_of_cpp}
+        by_spark = [plan for plan in chosen if plan.bucket in of_others and plan.written()]
+        by_arrow = [plan for plan in chosen if plan.bucket not in of_others]
+        written: list[Segment] | None = []
+        if (
+            any(plan.written() for plan in by_arrow)
+            and (written := self._by_arrow(output, by_arrow, kept, facts)) is None
+        ):
+            by_spark = list(chosen)
+        if by_spark:
+            if written is not None and why_not_by_arrow(facts, self._limits) is None:
+                self._tell_instead("a file that is copied is of another writer")
+            written = [*(written or ()), *self._by_spark(output, by_spark)]
             if unlike := mixed([*kept, *written]):
                 # Files of another writer, or of another version of it, are not joined with ours.
                 again = [plan.of_kept() for plan in chosen if plan.bucket in unlike]
                 written += self._by_spark(f"{output}-again", again)
                 kept = [segment for segment in kept if segment.bucket not in unlike]
+        written = written or []
         found = by_bucket([*kept, *written])
         if found is None:
             LOG.warning("%s: merged once more, with a sort", self._merging.job.location)
@@ -180,21 +197,42 @@ class BucketMerge:
             ]
         )
 
+    def _of_one_writer(
+        self, chosen: Sequence[BucketMergePlan], kept: Sequence[Segment], facts: MergeFacts
+    ) -> list[BucketMergePlan]:
+        """The plans with files kept in each bucket that one writer has written, as what is written beside them will be.
+
+        Those are pyarrow's. Of a bucket with files of others either nothing is kept, if pyarrow may write it all, or
+        the files of whoever has written most of it.
+        """
+        of_bucket: dict[int | None, list[Segment]] = {}
+        for segment in kept:
+            of_bucket.setdefault(segment.bucket, []).append(segment)
+        taken_over, most = [], []
+        for plan in chosen:
+            sizes: Counter[Hashable] = Counter()
+            for segment in (segments := of_bucket.get(plan.bucket, [])):
+                sizes[segment.part.kind] += segment.path.size
+            fits = len(sizes) <= 1 and (all(one.part.is_of_cpp for one in segments) or not plan.written())
+            kind = max(sizes, key=lambda kind: sizes[kind], default=None)
+            paths = {one.path.path for one in segments if one.part.kind == kind}
+            here = {path for path in plan.kept if files.join(self._partition.location, path) in paths}
+            most.append(plan.keeping(here))
+            may = plan.plain and is_taken_over(plan.size, self._limits)
+            taken_over.append(plan.keeping() if may and not fits else most[-1])
+        return most if why_not_by_arrow(_with_plans(facts, taken_over), self._limits) else taken_over
+
     def _by_arrow(
         self, output: str, chosen: Sequence[BucketMergePlan], kept: Sequence[Segment], facts: MergeFacts
     ) -> list[Segment] | None:
         """Have pyarrow write what is not kept of buckets; None if that is Spark's to do.
 
-        What is kept may be of Spark, or of another version of pyarrow: then what Spark writes is joined with it, or
-        all of it is written by Spark.
+        What is kept may be of another version of pyarrow: then all of it is written by Spark.
         """
         if why_not_by_arrow(facts, self._limits):
             return None  # as it was planned
         if why := why_not_by_arrow(_with_plans(facts, chosen), self._limits):
             self._tell_instead(why)  # now that what was to be kept is written
-            return None
-        if not all(segment.part.is_of_cpp for segment in kept):
-            self._tell_instead("a file that is copied is of another writer")
             return None
         job = self._merging.job
         directory = files.join(job.staging, _WRITTEN, output)

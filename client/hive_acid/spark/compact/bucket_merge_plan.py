@@ -8,7 +8,7 @@ told by the statistics in its tail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
@@ -70,9 +70,9 @@ class BucketMergePlan:
         """What is kept, to be read and written all the same."""
         return replace(self, runs=tuple(replace(run, kept=False) for run in self.runs if run.kept))
 
-    def without_kept(self) -> BucketMergePlan:
-        """The same with all of it read and written."""
-        return replace(self, runs=tuple(replace(run, kept=False) for run in self.runs))
+    def keeping(self, paths: Collection[str] = ()) -> BucketMergePlan:
+        """The same with no files kept but those of `paths`."""
+        return replace(self, runs=tuple(replace(run, kept=run.kept and run.paths[0] in paths) for run in self.runs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,11 @@ def stripes_stay(stripes: int, size_bytes: int, limits: Limits) -> bool:
     return size_bytes >= stripes * limits.kept_stripe_bytes
 
 
+def is_taken_over(size_bytes: int, limits: Limits) -> bool:
+    """Whether pyarrow writes a bucket of so much as a whole, rather than to have files of another writer copied."""
+    return size_bytes <= limits.taken_over_bytes
+
+
 def run_bytes(size_bytes: int, limits: Limits) -> int:
     """Up to which size files are read, and sorted, together, where all have so many bytes."""
     return max(limits.run_bytes, size_bytes // limits.runs)
