@@ -17,6 +17,7 @@ from hive_acid.errors import (
     ColumnError,
     DuplicateKeyError,
     HiveAcidError,
+    LockTimeoutError,
     SqlError,
     StreamingConnectionError,
     TransactionClosedError,
@@ -26,6 +27,7 @@ from hive_acid.errors import (
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import JsonWriter, StreamingConnection
 from hive_acid.wire import ConstraintKind
+from tests.spark.compaction import compact_table
 from tests.spark.tables.test_load import write_orc
 
 pytestmark = pytest.mark.spark
@@ -321,3 +323,46 @@ def test_two_transactions_conflict_by_the_keys_that_both_bring(acid: AcidSession
                 acid.sql("UPDATE d.t SET id = 9 WHERE id = 1")
                 insert(other, (9, "two", "x"))
         assert [row[0] for row in rows(acid)] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("partitioned", [False, True], ids=["whole", "partitioned"])
+def test_keys_are_waited_for_at_read_committed(acid: AcidSession, partitioned: bool) -> None:
+    """Whoever brings keys is alone with the table until its end, so that nobody fails at a commit."""
+    made(acid, partitioned=partitioned)
+    uri = acid.connection.uri
+    with hive_acid.spark.session(acid.spark, uri, isolation="read committed", lock_timeout_ms=300) as other:
+        with acid.transaction(isolation="read committed"):
+            insert(acid, (5, "one", "x"))
+            with pytest.raises(LockTimeoutError):
+                insert(other, (6, "two", "y"))
+            with pytest.raises(LockTimeoutError):
+                other.sql("INSERT INTO d.t (id, v, p) VALUES (5, 'two', 'y')")
+        with pytest.raises(DuplicateKeyError, match="id = 5"):
+            insert(other, (5, "two", "y"))
+        with other.transaction():
+            other.table("d.t").count()
+            insert(acid, (7, "one", "x"))
+            with pytest.raises((DuplicateKeyError, WriteConflictError), match="id = 7"):
+                insert(other, (7, "two", "y"))
+            insert(other, (8, "two", "y"))
+    assert [row[0] for row in rows(acid)] == [1, 2, 3, 5, 7, 8]
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+def test_keys_are_found_behind_a_compaction(acid: AcidSession, kind: str) -> None:
+    made(acid, partitioned=True)
+    with hive_acid.spark.session(acid.spark, acid.connection.uri) as other:
+        with pytest.raises(WriteConflictError, match="id = 5"), acid.transaction():
+            acid.table("d.t").count()
+            insert(other, (4, "two", "x"))
+            insert(other, (5, "two", "x"))
+            compact_table(acid.spark, other, "d.t", kind)
+            insert(acid, (5, "one", "y"))
+        with pytest.raises(WriteConflictError, match="id = 6"), acid.transaction():
+            insert(acid, (6, "one", "y"))
+            insert(other, (6, "two", "x"))
+            compact_table(acid.spark, other, "d.t", kind)
+        compact_table(acid.spark, acid, "d.t", kind)
+        with pytest.raises(DuplicateKeyError, match="id = 6"):
+            insert(acid, (6, "one", "y"))
+    assert [row[0] for row in rows(acid)] == [1, 2, 3, 4, 5, 6]

@@ -88,6 +88,17 @@ def test_two_upserts_of_one_key_conflict(acid: AcidSession) -> None:
     assert rows(acid)[-1] == (5, "x", 7)
 
 
+def test_names_may_be_hostile(acid: AcidSession) -> None:
+    acid.sql("CREATE TABLE d.t (`it's a.key` int, `excluded` string, `t.v` int, PRIMARY KEY (`it's a.key`))")
+    acid.sql("INSERT INTO d.t VALUES (1, 'a', 1)")
+    with pytest.raises(DuplicateKeyError, match=r"it's a\.key = 1"):
+        acid.sql("INSERT INTO d.t VALUES (1, 'a', 1)")
+    new = acid.spark.createDataFrame([(1, "b", 2), (2, "c", 3)], "`it's a.key` int, `excluded` string, `t.v` int")
+    acid.upsert("d.t", new)
+    assert rows(acid) == [(1, "b", 2), (2, "c", 3)]
+    assert acid.check_key("d.t", ["EXCLUDED", "it's a.key"]).columns == ["excluded", "it's a.key", "rows"]
+
+
 REFUSED = {
     "INSERT INTO d.t VALUES (1, 'a', 1) ON CONFLICT (v) DO NOTHING": r"has the key \(id\)",
     "INSERT INTO d.s VALUES (1) ON CONFLICT DO NOTHING": "has none that is enforced",

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.jvm.frames.projection import projected
+from hive_acid.spark.values.assign import text_value
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import is_char
 from hive_acid.spark.values.types import spark_type
@@ -69,7 +70,8 @@ def told(key: Sequence[Column]) -> str:
     for position, column in enumerate(key):
         name = key_name(position)
         text = f"hex({name})" if isinstance(spark_type(column.type), t.BinaryType) else f"CAST({name} AS string)"
-        parts.append(f"concat('{column.name} = ', coalesce(left({text}, {_LETTERS}), 'NULL'))")
+        start = text_value(f"{column.name} = ")
+        parts.append(f"concat({start}, coalesce(left({text}, {_LETTERS}), 'NULL'))")
     return f"concat_ws(', ', {', '.join(parts)})"
 
 
