@@ -26,7 +26,7 @@ IN_THREE := -n 3 $(BY_FILES)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test test-all lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-keys bench-wide walk-data walk-values walk-writers walk-hive kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
+.PHONY: help install demo quick test test-all lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction simulate-compaction bench-keys bench-wide walk-data walk-values walk-writers walk-hive kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -101,6 +101,9 @@ bench-compaction: install ## Compactions by the real server beside plain ORC rew
 
 bench-keys: install ## A table with a primary key beside the same without: load, upsert, look-up (ARGS="--rows 1000000")
 	@$(BIN)/python -m tests.bench.keys $(ARGS)
+
+simulate-compaction: install ## What the policies of compaction cost on recorded workloads (ARGS="--seed 2 --json")
+	@$(BIN)/python -m tests.compaction.simulator $(ARGS)
 
 bench-wide: install ## Statements on 100, 300 and 1,000 columns beside plain ORC (ARGS="--columns 100,1000 --kinds text")
 	@$(BIN)/python -m tests.bench.wide $(ARGS)

@@ -121,6 +121,7 @@ def load(levels: Sequence[Sequence[Given]]) -> Loaded:
                 raise _unknown(one, declared)
         for (key, _), one in chosen.items():
             given.setdefault(key, []).append(one)
+    given |= {setting.key: found for setting in declared.values() if (found := _implied(setting, given))}
     return Loaded(_config(given), given, unused, passed_over)
 
 
@@ -188,6 +189,15 @@ def _chosen(setting: Setting, before: Given, now: Given) -> Given:
         (now, before),
         key=lambda one: (spelling(one.key) == spelling(setting.key), one.key.lower().startswith("metastore.")),
     )
+
+
+def _implied(setting: Setting, given: Mapping[str, Sequence[Given]]) -> list[Given]:
+    """The value that a setting has because others are given; none if there is none, or it is given itself."""
+    if setting.implied is None or setting.key in given:
+        return []
+    value, keys = setting.implied
+    sources = [f"{key} of {given[key][-1].source}" for key in keys if key in given]
+    return [Given(setting.key, value, " and ".join(sources))] if sources else []
 
 
 def _unknown(given: Given, declared: Mapping[str, Setting]) -> SettingError:

@@ -64,6 +64,8 @@ class Setting:
     why: str
     family: tuple[str, str] | None = None
     """Of a setting with a name in its key: what stands before and after the name."""
+    implied: tuple[str, tuple[str, ...]] | None = None
+    """A value that it has where nobody gives it one, but gives one to any of the settings with these keys."""
 
     def member(self, key: str) -> str | None:
         """The name in a key of the family; None if it is none."""
@@ -153,16 +155,23 @@ def boolean(
 
 
 def choice(
-    key: str, default: str, meaning: str, options: Collection[str], *, hive: str | None = None, why: str = ""
+    key: str,
+    default: str,
+    meaning: str,
+    options: Collection[str],
+    *,
+    hive: str | None = None,
+    why: str = "",
+    implied: tuple[str, tuple[str, ...]] | None = None,
 ) -> Any:
-    """One of a few words, written in lower case."""
+    """One of a few words, written in lower case; `implied` is that of `Setting`."""
 
     def parse(text: str) -> str:
         if text.strip().lower() not in options:
             raise _unfit(text, f"one of {', '.join(options)}")
         return text.strip().lower()
 
-    return _field(key, default, meaning, {key: parse}, str, hive, None, why)
+    return _field(key, default, meaning, {key: parse}, str, hive, None, why, implied)
 
 
 def text(
@@ -243,9 +252,10 @@ def _field(
     hive: str | None,
     wiki: str | None,
     why: str,
+    implied: tuple[str, tuple[str, ...]] | None = None,
 ) -> Any:
     by_spelling = {spelling(name): parse for name, parse in parsers.items()}
-    setting = Setting(key, default, meaning, by_spelling, text, hive, wiki, why)
+    setting = Setting(key, default, meaning, by_spelling, text, hive, wiki, why, implied=implied)
     return dataclasses.field(default=parsers[key](default), metadata={"setting": setting})
 
 

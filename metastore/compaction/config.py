@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from metastore.settings import boolean, choice, counts, duration, fraction, integer, text
 
+_DELTAS, _PART_OF_BASE = "hive.compactor.delta.num.threshold", "hive.compactor.delta.pct.threshold"
 _ON_BY_DEFAULT = "A table that nobody compacts only gets slower."
 
 
@@ -58,30 +59,32 @@ class CompactionConfig:
         wiki="300s",
     )
     delta_num_threshold: int = integer(
-        "hive.compactor.delta.num.threshold",
+        _DELTAS,
         "10",
-        "More deltas than this make a compaction worth while.",
+        "More deltas than this make a compaction worth while; with the policy cost, of those that are merged cheaply.",
         hive="10",
         wiki="10",
     )
     delta_pct_threshold: float = fraction(
-        "hive.compactor.delta.pct.threshold",
+        _PART_OF_BASE,
         "0.1",
-        "Deltas larger than this part of the base make it a major one.",
+        "Deltas larger than this part of the base make it a major one, with the policy hive.",
         hive="0.1",
         wiki="0.1",
     )
     policy: str = choice(
         "metastore.compactor.policy",
-        "hive",
-        "What the Initiator decides by: hive (two thresholds), or cost (what readers save against what is rewritten).",
+        "cost",
+        "What the Initiator decides by: cost (what readers save against what is rewritten), or hive (two thresholds). "
+        "Whoever gives one of Hive's thresholds, and no policy, has hive.",
         ("hive", "cost"),
+        implied=("hive", (_DELTAS, _PART_OF_BASE)),
     )
     cost_scans: int = integer(
         "metastore.compactor.policy.cost.scans",
-        "10",
-        "With the policy cost: how often a table without readers just now is supposed to be read before it would be "
-        "compacted again; each reader that it has on average counts as many times more.",
+        "5",
+        "With the policy cost: how often a table without readers just now is supposed to be read in the time of ten "
+        "writes; each reader that it has on average counts as many times more.",
         least=1,
         most=1_000_000,
     )

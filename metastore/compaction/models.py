@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from hive_acid.format import properties
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.ids import CompactionId, TxnId, WriteId
-from metastore.compaction.plan import TableKind
+from metastore.compaction.plan import BEGINNING, TableKind
 from metastore.compaction.states import CompactionState, CompactionType
 
 
@@ -18,7 +18,8 @@ from metastore.compaction.states import CompactionState, CompactionType
 class CompactionRequest:
     """A compaction to queue; `partition` is None for an unpartitioned table.
 
-    `reason` says why it is asked for. With a head start it is queued as if it had been asked for so much earlier.
+    `reason` says why it is asked for. With a head start it is queued as if it had been asked for so much earlier. A
+    minor one leaves the deltas up to the write id `after` as they are.
     """
 
     type: CompactionType
@@ -33,6 +34,7 @@ class CompactionRequest:
     initiator: str | None = None
     initiator_version: str | None = None
     head_start_s: int = 0
+    after: WriteId = BEGINNING
     reason: str | None = None
 
 

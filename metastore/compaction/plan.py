@@ -39,7 +39,8 @@ from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, Meta
 from hive_acid.ids import TxnId, WriteId
 from metastore.compaction.states import CompactionType
 
-_BEGINNING = WriteId(0)
+BEGINNING = WriteId(0)
+"""Before every write."""
 
 
 class CompactionRefusedError(Exception):
@@ -57,7 +58,7 @@ class CompactionInput:
     write_ids: ValidWriteIdList
     state: DirectoryState
     later: tuple[str, ...] = ()
-    after: WriteId = _BEGINNING
+    after: WriteId = BEGINNING
 
     @property
     def highest_write_id(self) -> WriteId:

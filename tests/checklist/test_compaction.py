@@ -25,6 +25,7 @@ Make = Callable[..., Table]
 BUSY = {
     "metastore.housekeeping.threads.on": "true",
     "metastore.compactor.worker.threads": "0",
+    "metastore.compactor.policy": "hive",
     "hive.compactor.check.interval": "100ms",
     "hive.compactor.cleaner.run.interval": "100ms",
     "metastore.compaction.housekeeper.interval": "100ms",

@@ -24,7 +24,7 @@ from hive_acid.format.names import (
 from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, directory_state
-from hive_acid.ids import CompactionId, TxnId
+from hive_acid.ids import CompactionId, TxnId, WriteId
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours
@@ -187,9 +187,14 @@ class World:
         return Initiator(self.service, self.snapshots, self.catalogue, self.config, "initiator-1")
 
     def request(
-        self, kind: CompactionType = CompactionType.MAJOR, properties: Mapping[str, str] | None = None
+        self,
+        kind: CompactionType = CompactionType.MAJOR,
+        properties: Mapping[str, str] | None = None,
+        after: int = 0,
     ) -> CompactionAnswer:
-        asked = CompactionRequest(kind, "db", self.table, self.partition, properties=properties or {})
+        asked = CompactionRequest(
+            kind, "db", self.table, self.partition, properties=properties or {}, after=WriteId(after)
+        )
         return self.service.compact(asked)
 
     def compact(self, kind: CompactionType = CompactionType.MAJOR) -> Compaction:

@@ -56,8 +56,8 @@ def exported(metastore: Callable[..., str], db: Database) -> dict[str, set[str]]
     port = free_port()
     for number in (0, 1, 2):
         db.call("update_compaction_metric", "d", "t", "p=1", number, 100)
-    db.call("compact", "a", "d", "t", None, None, "{}", None, None, None, "me", "1", 0, None)
-    db.call("compact", "a", "d", "u", None, None, "{}", None, None, None, "me", "1", 0, None)
+    db.call("compact", "a", "d", "t", None, None, "{}", None, None, None, "me", "1", 0, None, None)
+    db.call("compact", "a", "d", "u", None, None, "{}", None, None, None, "me", "1", 0, None, None)
     db.call("find_next_compact", "host-1", "1", None, 0)
     uri = metastore(**{"metastore.metrics.port": str(port), "metastore.compactor.worker.threads": "0"})
     with connect(uri) as connection:

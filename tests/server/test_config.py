@@ -263,3 +263,17 @@ def test_every_setting_is_acted_on() -> None:
     code = "\n".join(path.read_text() for path in (ROOT / "metastore").rglob("*.py"))
     declared = {name for part in vars(Config()).values() for name in vars(part)}
     assert {name for name in declared if not re.search(rf"\.{name}\b", code)} == set()
+
+
+@pytest.mark.parametrize("key", ["hive.compactor.delta.num.threshold", "metastore.compactor.delta.pct.threshold"])
+def test_who_gives_a_threshold_goes_by_thresholds(key: str) -> None:
+    """Even one that is the default's, as files have it that list all settings; unless the policy is given, too."""
+    pairs = sources.from_pairs([f"{key}={'10' if 'num' in key else '0.1'}"])
+    loaded = load([pairs])
+    assert load([]).config.compaction.policy == "cost"
+    assert loaded.config.compaction.policy == "hive"
+    assert loaded.source("metastore.compactor.policy").endswith("threshold of --set")
+    for policy in ("cost", "hive"):
+        given = load([pairs, sources.from_pairs([f"metastore.compactor.policy={policy}"], "a file")])
+        assert given.config.compaction.policy == policy
+        assert given.source("metastore.compactor.policy") == "a file"

@@ -189,6 +189,7 @@ class Initiator:
             initiator=self._name,
             initiator_version=hive_acid.__version__,
             head_start_s=judgement.head_start_s,
+            after=judgement.after,
             reason=judgement.reason,
         )
         answer = self._service.compact(request)

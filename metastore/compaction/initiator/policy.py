@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hive_acid.format.names import is_for_hive_3
+from hive_acid.ids import WriteId
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.file_totals import FileTotals
 from metastore.compaction.initiator.cost import Cost, head_start_s
 from metastore.compaction.models import TableInfo
+from metastore.compaction.plan import BEGINNING
 from metastore.compaction.states import CompactionType
 from metastore.settings import SettingError
 
@@ -30,7 +33,7 @@ _FIRST_LOAD = "hive.repl.first.inc.pending"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What to do with a table or partition: `type` is None for nothing.
+    """What to do with a table or partition: `type` is None for nothing, and deltas up to `after` are left alone.
 
     `code` is the reason for programs, `reason` for people, with figures; `action` what they can do about it.
     """
@@ -40,6 +43,7 @@ class Judgement:
     reason: str
     action: str = ""
     head_start_s: int = 0
+    after: WriteId = BEGINNING
 
     @property
     def message(self) -> str:
@@ -60,8 +64,8 @@ class Aborts:
 class Rules:
     """More than `deltas` deltas are compacted; into the base if their bytes are more than `part_of_base` of its.
 
-    With `scans` (never of a table that has thresholds of its own) costs decide: so often is the table supposed to be
-    read before it would be compacted again.
+    With `scans` costs decide: so often is the table supposed to be read in the time of ten writes. Never so of a table
+    that has thresholds of its own, nor of one that Apache Hive 3.1 reads, of which every compaction makes a base.
     """
 
     deltas: int
@@ -78,11 +82,12 @@ class Rules:
         num, pct = (
             _OVERRIDE + key for key in ("hive.compactor.delta.num.threshold", "hive.compactor.delta.pct.threshold")
         )
+        by_cost = config.policy == COST and not {num, pct} & own.keys() and not is_for_hive_3(parameters)
         try:
             return cls(
                 int(own.get(num, config.delta_num_threshold)),
                 float(own.get(pct, config.delta_pct_threshold)),
-                config.cost_scans * (1 + readers) if config.policy == COST and not {num, pct} & own.keys() else None,
+                config.cost_scans * (1 + readers) if by_cost else None,
             )
         except ValueError as error:
             raise SettingError(f"a table parameter {_OVERRIDE}* has an unfit value: {error}") from error
@@ -99,7 +104,7 @@ def judge(place: FileTotals, rules: Rules, aborts: Aborts | None = None) -> Judg
         return Judgement(CompactionType.MINOR, "old_abort", "an aborted transaction of long ago has left files")
     if place.base_bytes and not place.delta_bytes and place.obsolete_bases:
         return Judgement(CompactionType.MAJOR, "old_base", "a base that another one replaced is still there")
-    return _by_thresholds(place, rules) if rules.scans is None else _by_cost(place, rules.scans)
+    return _by_thresholds(place, rules) if rules.scans is None else _by_cost(place, rules.deltas, rules.scans)
 
 
 def excluded(table: TableInfo, config: CompactionConfig) -> Judgement | None:
@@ -165,11 +170,20 @@ def _by_thresholds(place: FileTotals, rules: Rules) -> Judgement:
     return Judgement(None, "below_thresholds", below, _ALL_WELL)
 
 
-def _by_cost(place: FileTotals, scans: float) -> Judgement:
+def _by_cost(place: FileTotals, most_deltas: int, scans: float) -> Judgement:
     cost = Cost.of(place, scans)
-    if cost.type is None:
-        return Judgement(None, "not_worth_it", cost.reason, _ALL_WELL)
-    return Judgement(cost.type, "worth_it", cost.reason, head_start_s=head_start_s(cost.score))
+    if cost.type is not None:
+        after = cost.after if cost.type is CompactionType.MINOR else BEGINNING
+        return Judgement(cost.type, "worth_it", cost.reason, head_start_s=head_start_s(cost.score), after=after)
+    if cost.merges > most_deltas:
+        reason = f"{cost.merges} deltas that are merged cheaply, more than {most_deltas}; {cost.reason}"
+        if not place.base_files and not cost.after:
+            return Judgement(CompactionType.MAJOR, "many_deltas", f"{reason}; there is no base")
+        return Judgement(CompactionType.MINOR, "many_deltas", reason, after=cost.after)
+    if not cost.merges and place.deltas > most_deltas:
+        reason = f"{_deltas(place)}, more than {most_deltas}, and a minor compaction would merge none; {cost.reason}"
+        return Judgement(CompactionType.MAJOR, "many_deltas", reason)
+    return Judgement(None, "not_worth_it", cost.reason, _ALL_WELL)
 
 
 _ALL_WELL = "all is well, and ALTER TABLE ... COMPACT compacts nevertheless"

@@ -68,6 +68,7 @@ class CompactionService:
             request.initiator,
             request.initiator_version,
             request.head_start_s,
+            request.after or None,
             request.reason,
         )
         assert row is not None

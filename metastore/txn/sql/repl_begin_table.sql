@@ -33,7 +33,7 @@ BEGIN
      WHERE id <> ALL (aborted_write_ids);
     INSERT INTO write_id (db, tbl, write_id, txn_id)
     SELECT in_db, in_tbl, highest_valid, seed_ended_txns(1, in_user, in_host, NULL) WHERE highest_valid IS NOT NULL;
-    PERFORM compact('a', in_db, in_tbl, part, NULL, '{}', NULL, NULL, in_user, in_host, NULL, 0,
+    PERFORM compact('a', in_db, in_tbl, part, NULL, '{}', NULL, NULL, in_user, in_host, NULL, 0, NULL,
                     'the table came with aborted writes')
        FROM unnest(targets) AS part;
     RETURN true;

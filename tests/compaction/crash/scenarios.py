@@ -64,6 +64,13 @@ def _queued(kind: CompactionType) -> Callable[[CrashTable], None]:
     return prepare
 
 
+def _newest(table: CrashTable) -> None:
+    """A minor compaction that leaves the older deltas as they are."""
+    _history(table)
+    table.write(inserts=2, deletes=[table.rows()[0]])
+    assert table.request(CompactionType.MINOR, after=2).accepted
+
+
 def _many(kind: CompactionType) -> Callable[[CrashTable], None]:
     """More deltas than are merged at a time."""
 
@@ -199,7 +206,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "interrupted": Scenario(_queued(CompactionType.MAJOR), executor="is interrupted", later="merges"),
     "Spark is gone": Scenario(_queued(CompactionType.MAJOR), executor="is gone", later="merges"),
     "submitted": Scenario(_queued(CompactionType.MAJOR), executor="is submitted"),
-    "by cost": Scenario(_history, settings={"metastore.compactor.policy": "cost"}),
+    "by cost": Scenario(_history, settings={"metastore.compactor.policy.cost.scans": "1000000"}),
+    "minor, of the newest": Scenario(_newest),
     "failed twice": Scenario(_failed_twice, parameters=_NOW),
     "claimed by a dead worker": Scenario(_queued(CompactionType.MAJOR), first_killed_at="Worker: open_txns"),
     "half published": Scenario(_queued(CompactionType.MINOR), first_killed_at="Worker: mark_compacted"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -205,6 +206,7 @@ def test_queue_is_left_by_lost_workers(world: World) -> None:
 
 
 def test_every_decision_is_put_down(world: World) -> None:
+    world.configure(policy="hive")
     world.write()
     initiator = world.initiator()
     initiator.run_once()
@@ -241,7 +243,7 @@ def test_unfit_thresholds_are_explained(world: World) -> None:
     change(world, ACID)
     old(world)
     assert world.initiator().run_once() == []
-    assert decision(world) == "below_thresholds", "it is looked at again without a write"
+    assert decision(world) == "not_worth_it", "it is looked at again without a write"
 
 
 def test_open_writer_is_named(world: World) -> None:
@@ -285,7 +287,7 @@ def test_decisions_of_partitions_and_of_the_table(db: Database, tmp_path: Path) 
     assert (decision(world), decision(world, "p=1")) == ("no_auto_compaction", None)
     change(world, ACID)
     world.initiator().run_once()
-    assert (decision(world), decision(world, "p=1")) == (None, "below_thresholds")
+    assert (decision(world), decision(world, "p=1")) == (None, "not_worth_it")
 
 
 def test_nothing_is_written_when_nothing_has_changed(world: World) -> None:
@@ -488,8 +490,7 @@ def test_what_is_aborted_beside_others_in_one_delta_stays_on_record(db: Database
 # --- costs --------------------------------------------------------------------------------------------
 
 
-def test_costs_decide_if_so_configured(world: World) -> None:
-    world.configure(policy="cost")
+def test_costs_decide(world: World) -> None:
     for _ in range(3):
         world.write()
     assert world.initiator().run_once() == []
@@ -502,10 +503,21 @@ def test_costs_decide_if_so_configured(world: World) -> None:
     assert "a major compaction pays" in (request.reason or "")
 
 
+def test_a_large_delta_is_left_alone(world: World) -> None:
+    """What is queued says where it begins."""
+    write_id = world.write()
+    (file,) = (Path(world.location) / delta_name(write_id, write_id, 0)).glob("bucket_*")
+    os.truncate(file, 1 << 30)
+    for _ in range(20):
+        world.write()
+    (request,) = world.initiator().run_once()
+    assert (request.type, request.after) == (MINOR, write_id)
+    assert world.service.show()[0].after_write_id == write_id
+
+
 def test_readers_make_it_worth_while(world: World) -> None:
     """The readers that are there are counted, on average, and forgotten when they have gone."""
-    world.configure(policy="cost")
-    for _ in range(3):
+    for _ in range(5):
         world.write()
     looks = world.service.looks
     assert looks.readers() == {}

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Mapping
 
 import pytest
 
-from hive_acid.format.names import base_name, delete_delta_name, delta_name
+from hive_acid.format.names import HIVE_3_PROPERTY, base_name, delete_delta_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.file_totals import FileTotals, small_deltas
-from metastore.compaction.initiator.cost import Cost, head_start_s, major_score, minor_score
+from metastore.compaction.initiator.cost import Cost, head_start_s, writes
 from metastore.compaction.initiator.policy import (
     MANUAL_HEAD_START_S,
     Aborts,
@@ -32,8 +31,8 @@ from metastore.settings import SettingError
 MINOR, MAJOR = CompactionType.MINOR, CompactionType.MAJOR
 MB, GB = 1 << 20, 1 << 30
 ACID = {"transactional": "true"}
-HIVE = CompactionConfig()
-COST = CompactionConfig(policy="cost")
+HIVE = CompactionConfig(policy="hive")
+COST = CompactionConfig()
 
 
 def state(
@@ -89,7 +88,7 @@ def test_defaults_are_the_wikis() -> None:
     assert (HIVE.failed_threshold, HIVE.check_interval_ms) == (2, 300_000)
     assert (HIVE.initiator_on, HIVE.cleaner_on, HIVE.insert_only, HIVE.clean_aborts) == (True, True, True, True)
     assert (HIVE.keep_succeeded, HIVE.keep_failed, HIVE.keep_not_initiated, HIVE.keep_refused) == (3, 3, 2, 2)
-    assert HIVE.policy == "hive"
+    assert CompactionConfig().policy == "cost"
 
 
 def test_reasons_have_the_figures() -> None:
@@ -109,14 +108,17 @@ def test_statements_of_one_write_are_no_minor_compaction() -> None:
     statements = {f"{delta_name(101, 101, number)}/bucket_00000": 1 for number in range(11)}
     judgement = judge(FileTotals.of(state(base=10_000, more=statements)), Rules.of(HIVE, {}))
     assert (judgement.type, judgement.code) == (MAJOR, "many_deltas")
-    assert minor_score(FileTotals.of(state(base=10_000, more=statements)), 1e9) == 0
+    judgement = judge(FileTotals.of(state(base=10_000, more=statements)), Rules.of(COST, {}))
+    assert (judgement.type, judgement.code) == (MAJOR, "many_deltas")
+    assert Cost.of(FileTotals.of(state(base=10_000, more=statements)), 1e9).type is MAJOR
 
 
 def test_thresholds_of_a_table() -> None:
     own = {"CompactorThreshold.hive.compactor.delta.num.threshold": "3"}
     assert Rules.of(HIVE, {}) == Rules(10, 0.1)
     assert Rules.of(HIVE, own) == Rules.of(COST, own) == Rules(3, 0.1)
-    assert Rules.of(COST, {}, readers=2.0) == Rules(10, 0.1, 30.0)
+    assert Rules.of(COST, {}, readers=2.0) == Rules(10, 0.1, 15.0)
+    assert Rules.of(COST, {HIVE_3_PROPERTY: "true"}) == Rules(10, 0.1)
     with pytest.raises(SettingError, match="unfit"):
         Rules.of(HIVE, {"compactorthreshold.hive.compactor.delta.num.threshold": "many"})
 
@@ -180,106 +182,112 @@ def test_small_deltas() -> None:
 # --- costs -------------------------------------------------------------------------------------------
 
 
-def place(**figures: int) -> FileTotals:
-    """Deltas of one file each, one bucket."""
-    inserts, deletes = figures.pop("inserts", 0), figures.pop("deletes", 0)
-    return FileTotals(
-        insert_deltas=inserts,
-        insert_files=inserts,
-        merged_files=min(1, inserts),
-        delete_deltas=deletes,
-        delete_files=deletes,
-        merged_delete_files=min(1, deletes),
-        writes=max(inserts, deletes),
-        **figures,
-    )
+WRITER_BYTES = 1500
+
+
+def place(*deltas: tuple[int, int, int], base: int = 0, buckets: int = 1, merged: int = 0) -> FileTotals:
+    """A base of write id 100, and deltas as (write id, bytes inserted, bytes of delete events), 0 for none of a kind.
+
+    Each has a file for each bucket; those up to the write id `merged` were made by a compaction.
+    """
+    entries = [(f"{base_name(100)}/bucket_{bucket:05}", base // buckets) for bucket in range(buckets if base else 0)]
+    for write_id, inserted, deleted in deltas:
+        of = (None, 7) if write_id <= merged else (0, 0)
+        for name, size in (
+            (delta_name(write_id, write_id, *of), inserted),
+            (delete_delta_name(write_id, write_id, *of), deleted and deleted + WRITER_BYTES),
+        ):
+            if size:
+                entries += [(f"{name}/bucket_{bucket:05}", size) for bucket in range(buckets)]
+    return FileTotals.of(directory_state(entries, ValidWriteIdList("db.t", 10_000), ValidTxnList(1000)))
+
+
+def many(number: int, inserted: int, deleted: int = 0, first: int = 101) -> list[tuple[int, int, int]]:
+    return [(write_id, inserted, deleted) for write_id in range(first, first + number)]
 
 
 @pytest.mark.parametrize(
-    ("found", "scans", "expected"),
+    ("found", "scans", "expected", "after"),
     [
-        (place(), 10, None),
-        (place(base_bytes=GB), 10, None),
-        (place(inserts=1, insert_bytes=GB), 10, None),  # a file is a file, with or without a base
-        (place(inserts=2, insert_bytes=2 * MB, base_bytes=MB), 10, None),
-        (place(inserts=20, insert_bytes=20 * MB, base_bytes=10 * MB), 10, MAJOR),
-        (place(inserts=20, insert_bytes=20 * MB, base_bytes=1000 * GB), 10, MINOR),
-        (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=10 * GB), 10, MAJOR),
-        (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=1000 * GB), 10, None),
-        (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=1000 * GB), 1000, MAJOR),
+        (place(), 10, None, 0),
+        (place(base=GB), 10, None, 0),
+        (place((101, GB, 0)), 10_000, None, 0),  # a file is a file, with or without a base
+        (place(*many(5, 1000), base=GB), 5, None, 0),
+        (place(*many(5, 1000), base=GB), 50, MINOR, 0),  # it is read more
+        (place(*many(11, 1000), base=1000 * GB), 5, MINOR, 0),  # as many as Hive lets be
+        (place(*many(10, 1000), base=1000 * GB), 5, None, 0),
+        (place(*many(11, 1000)), 1, MAJOR, 0),  # a base costs no more
+        (place((101, GB, 0), *many(20, 1000, first=102), base=100 * GB), 5, MINOR, 101),  # a large one is left alone
+        (place((101, 8 * MB, 0), *many(20, 9 * MB, first=102), base=100 * GB), 5, MINOR, 0),
+        (place(*many(20, MB), base=10 * MB), 5, MAJOR, 0),
+        (place(*many(20, MB), base=1000 * GB), 5, MINOR, 0),
+        (place((101, 1, GB), base=10 * GB), 5, MAJOR, 0),
+        (place((101, 1, GB), base=1000 * GB), 5, None, 0),
+        (place((101, 1, GB), base=1000 * GB), 5000, MAJOR, 0),
     ],
 )
-def test_costs(found: FileTotals, scans: int, expected: CompactionType | None) -> None:
+def test_costs(found: FileTotals, scans: int, expected: CompactionType | None, after: int) -> None:
     judgement = judge(found, Rules(10, 0.1, scans))
-    assert judgement.type is expected
-    assert judgement.code == ("worth_it" if expected else "not_worth_it")
-    assert f"over {scans:.3g} readings" in judgement.reason
+    assert (judgement.type, judgement.after) == (expected, after)
+    assert judgement.code in (("worth_it", "many_deltas") if expected else ("not_worth_it",))
+    assert "(1 is enough)" in judgement.reason
+
+
+def test_writes_are_counted_across_compactions() -> None:
+    """For a major compaction all since the base count, though the names of merged deltas do not tell how many."""
+    assert writes(place()) == (0, 0)
+    assert writes(place(*many(7, 1), base=1 << 30)) == (7, 7)
+    assert writes(place(*many(7, 1))) == (7, 7)
+    # Write ids 101 to 200 were merged; of the ten since then every other one wrote here.
+    since = [(write_id, 1, 0) for write_id in range(202, 212, 2)]
+    new, since_base = writes(place((200, 1, 0), *since, base=1 << 30, merged=200))
+    assert new == 5
+    assert since_base == 5 + 4.5 * 100 / 10
+    assert writes(place((200, 1, 0), base=1 << 30, merged=200)) == (0, 0), "nothing is new"
+    assert writes(place((101, MB, 0), base=10 * MB)) == (1, 50), "a load of a tenth counts as many small writes"
 
 
 def test_aborts_and_replaced_bases_count_under_every_policy() -> None:
     rules = Rules.of(COST, {})
     assert judge(place(), rules, Aborts(1001, True, False)).type is MAJOR
     assert judge(place(), rules, Aborts(1, False, True)).type is MINOR
-    assert judge(place(base_bytes=1, obsolete_bases=1), rules).type is MAJOR
+    assert judge(FileTotals(base_bytes=1, obsolete_bases=1), rules).type is MAJOR
 
 
-def _random_place(dice: random.Random) -> FileTotals:
-    inserts, deletes = dice.choice((0, 1, 2, 10, 300)), dice.choice((0, 1, 2, 10, 300))
-    files = inserts * dice.choice((1, 4)), deletes * dice.choice((1, 4))
-    return FileTotals(
-        base_bytes=dice.choice((0, 1, int(10 ** dice.uniform(0, 14)))),
-        insert_deltas=inserts,
-        insert_bytes=int(inserts * 10 ** dice.uniform(0, 10)),
-        insert_files=files[0],
-        merged_files=dice.randint(min(1, inserts), max(1, files[0])) if inserts else 0,
-        delete_deltas=deletes,
-        delete_bytes=int(deletes * 10 ** dice.uniform(0, 9)),
-        delete_files=files[1],
-        merged_delete_files=dice.randint(1, files[1]) if deletes else 0,
-        writes=max(inserts, deletes),
-    )
+def _random_deltas(dice: random.Random) -> list[tuple[int, int, int]]:
+    return [
+        (101 + number, dice.choice((0, int(10 ** dice.uniform(0, 9)))), dice.choice((0, int(10 ** dice.uniform(0, 8)))))
+        for number in range(dice.choice((0, 1, 2, 10, 60)))
+    ]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_promises_of_the_costs(seed: int) -> None:
     dice = random.Random(seed)
-    for _ in range(500):
-        found, scans = _random_place(dice), 10 ** dice.uniform(0, 4)
+    for _ in range(50):
+        deltas, scans = _random_deltas(dice), 10 ** dice.uniform(0, 4)
+        base, buckets = dice.choice((0, int(10 ** dice.uniform(6, 13)))), dice.choice((1, 4))
+        merged = dice.choice((0, 105))
+        found = place(*deltas, base=base, buckets=buckets, merged=merged)
         cost = Cost.of(found, scans)
-        minor, major = minor_score(found, scans), major_score(found, scans)
-        assert minor >= 0
-        assert major >= 0
-        assert cost.score == max(minor, major)
-        assert cost.type is (MAJOR if major >= 1 else MINOR if minor >= 1 else None)
         if not found.deltas:
             assert cost.type is None, "without deltas there is nothing to gain"
-        # More deletes never make it less urgent, nor turn a compaction into none.
-        more = dataclasses.replace(
-            found,
-            delete_deltas=found.delete_deltas + 1,
-            delete_files=found.delete_files + 2,
-            delete_bytes=found.delete_bytes + dice.randrange(10**10),
-            merged_delete_files=max(1, found.merged_delete_files),
-            writes=found.writes + 1,
-        )
-        assert major_score(more, scans) > major
-        assert Cost.of(more, scans).score >= cost.score
-        assert cost.type is None or Cost.of(more, scans).type is not None
-        # More readers never do either; a larger base never makes a major one more urgent.
+        if cost.type is not None:
+            assert cost.score >= 1
+        if cost.type is MINOR:
+            beyond = [group for group in found.groups if group.first_write_id > cost.after]
+            assert cost.merges == sum(group.deltas for group in beyond)
+            assert len(beyond) > 1
+            assert all(group.last_write_id <= cost.after for group in found.groups if group not in beyond)
+        # More readers never make it less urgent; a larger base never makes a major one pay.
         assert Cost.of(found, 2 * scans).score >= cost.score
-        if found.base_bytes:
-            larger = dataclasses.replace(found, base_bytes=2 * found.base_bytes)
-            assert major_score(larger, scans) <= major
-            assert minor_score(larger, scans) == minor
-        # What a major compaction saves in all these readings is at least what it costs.
-        if cost.type is MAJOR:
-            assert scans * (3 * found.delete_bytes + 4 * MB * (found.insert_files + found.delete_files)) >= (
-                2 * (found.base_bytes + found.insert_bytes)
-            )
+        assert cost.type is None or Cost.of(found, 2 * scans).type is not None
+        if base and cost.type is not MAJOR:
+            larger = place(*deltas, base=1000 * base, buckets=buckets, merged=merged)
+            assert not larger.deltas or Cost.of(larger, scans).type is not MAJOR or found.delete_bytes
 
 
 def test_a_huge_base_is_not_rewritten_for_a_tiny_delta() -> None:
-    for base_bytes in (100 * GB, 1000 * GB, 10_000 * GB):
-        found = place(inserts=11, insert_bytes=11, deletes=11, delete_bytes=1000, base_bytes=base_bytes)
-        assert Cost.of(found, 10).type is MINOR
-        assert Cost.of(place(inserts=1, insert_bytes=11, base_bytes=base_bytes), 10).type is None
+    for base in (100 * GB, 1000 * GB, 10_000 * GB):
+        assert Cost.of(place(*many(11, 1, 1000), base=base), 50).type is MINOR
+        assert Cost.of(place((101, 11, 0), base=base), 50).type is None

@@ -1,0 +1,1 @@
+"""What policies of compaction cost on recorded workloads, without any files: readings, rewriting, the worst reader."""
