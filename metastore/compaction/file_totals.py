@@ -34,8 +34,9 @@ class DeltaGroup:
 class FileTotals:
     """Numbers of directories and files, bytes, and the deltas by groups, the oldest first.
 
-    A table without a base counts its files from before it was transactional as one, of `base_write_id` 0. `writes` are
-    the write ids at which deltas end: statements of one write are not merged by a minor compaction.
+    A table without a base counts its files from before it was transactional as one, of `base_write_id` 0, which a base
+    of these alone has, too. `writes` are the write ids at which deltas end: statements of one write are not merged by a
+    minor compaction.
     """
 
     base_bytes: int = 0
@@ -59,7 +60,7 @@ class FileTotals:
         return cls(
             base_bytes=sum(file.size for file in base_files),
             base_files=base_files,
-            base_write_id=state.base.directory.max_write_id if state.base else 0,
+            base_write_id=max(0, state.base.directory.max_write_id) if state.base else 0,
             insert_deltas=len(state.insert_deltas),
             insert_bytes=sum(delta.size for delta in state.insert_deltas),
             delete_deltas=len(state.delete_deltas),

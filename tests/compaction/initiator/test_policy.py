@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hive_acid.format.names import HIVE_3_PROPERTY, base_name, delete_delta_name, delta_name
+from hive_acid.format.names import HIVE_3_PROPERTY, ORIGINALS_WRITE_ID, base_name, delete_delta_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.compaction.config import CompactionConfig
@@ -245,6 +245,18 @@ def test_writes_are_counted_across_compactions() -> None:
     assert since_base == 5 + 4.5 * 100 / 10
     assert writes(place((200, 1, 0), base=1 << 30, merged=200)) == (0, 0), "nothing is new"
     assert writes(place((101, MB, 0), base=10 * MB)) == (1, 50), "a load of a tenth counts as many small writes"
+
+
+def test_a_base_from_before_the_first_write_is_not_older_than_that() -> None:
+    """Its name has the lowest of all numbers."""
+    entries = [
+        (f"{base_name(ORIGINALS_WRITE_ID, 5)}/bucket_00000", GB),
+        (f"{delta_name(1, 9, None, 7)}/bucket_00000", 9),
+    ]
+    entries += [(f"{delta_name(write_id, write_id, 0)}/bucket_00000", 9) for write_id in (10, 11)]
+    found = FileTotals.of(directory_state(entries, ValidWriteIdList("db.t", 11), ValidTxnList(1000)))
+    assert writes(found) == (2, 2 + 1.5 * 9 / 2)
+    assert Cost.of(found, 5).type is None
 
 
 def test_aborts_and_replaced_bases_count_under_every_policy() -> None:
