@@ -9,8 +9,12 @@ import pytest
 from hive_acid.spark import AcidSession
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.compaction import compact_table
+from tests.spark.plans import scans
 
 pytestmark = pytest.mark.spark
+
+GROUP = 10_000
+"""Rows of a row group."""
 
 
 def in_order(acid: AcidSession, *key: str, partition: str | None = None) -> int:
@@ -63,3 +67,15 @@ def test_a_rebalance_sorts_by_the_key(acid: AcidSession) -> None:
     assert in_order(acid, "v") == 0
     ends = acid.table("d.t", row_id=True).groupBy("ROW__ID.bucketId").agg({"v": "max"}).collect()
     assert len(ends) == 2
+
+
+def test_a_look_up_by_key_reads_few_row_groups(acid: AcidSession) -> None:
+    """One of each file that may have it, and after a rebalance one."""
+    acid.sql("CREATE TABLE d.t (id int, v string, PRIMARY KEY (id))")
+    new = acid.spark.range(60_000).selectExpr("int(id * 7919 % 60000) AS id", "'a' AS v")
+    for part in range(2):
+        acid.insert("d.t", new.where(f"id % 2 = {part}").coalesce(1))
+    query = "SELECT * FROM d.t WHERE id = 31234"
+    assert sum(scan.rows for scan in scans(acid.sql(query))) <= 2 * GROUP
+    compact_table(acid.spark, acid, "d.t", "rebalance", buckets=2)
+    assert [scan.rows for scan in scans(acid.sql(query)) if scan.rows] == [GROUP]
