@@ -63,8 +63,10 @@ class Clause:
 
 
 def insert(scene: Scene, table: str, rows: Sequence[Row], tasks: int) -> None:
-    frame = scene.frame(table, rows).repartition(tasks)
-    _equal(scene.acid.insert(table, frame), scene.model.insert(scene.txn, table, rows))
+    frame = scene.frame(table, rows)
+    # As they are given the client writes them.
+    placed = frame.repartition(tasks) if tasks > 1 else frame
+    _equal(scene.acid.insert(table, placed), scene.model.insert(scene.txn, table, rows))
 
 
 def overwrite(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[str, Any] | None) -> None:

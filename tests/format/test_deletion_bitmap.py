@@ -15,6 +15,7 @@ from hive_acid.format.deletion_bitmap import (
     layout_of,
     merged,
     places_left,
+    rows_within,
 )
 from hive_acid.format.rows import encode_bucket
 
@@ -62,6 +63,13 @@ def test_what_is_deleted_is_found_and_nothing_else(one: Any, other: Any, asked: 
 def test_rows_that_are_left_are_told_at_once_in_any_order(gone: Any, asked: Any) -> None:
     columns = zip(*asked, strict=True) if asked else ([], [], [])
     assert [asked[place] for place in places_left(blocks(gone), *columns)] == [of for of in asked if of not in {*gone}]
+
+
+@given(st.sets(st.integers(0, 3 * BLOCK_ROWS)), st.integers(0, 3 * BLOCK_ROWS), st.integers(-5, 3 * BLOCK_ROWS))
+def test_rows_within_a_range_are_counted(gone: Any, first: int, length: int) -> None:
+    bitmap = blocks((1, 7, row_id) for row_id in gone).get((1, 7), {})
+    last = first + length
+    assert rows_within(bitmap, first, last) == sum(first <= row_id <= last for row_id in gone)
 
 
 def test_nothing_is_deleted_by_nothing() -> None:

@@ -115,13 +115,34 @@ def test_rows_that_are_gone_are_left_out_by_who_knows_them() -> None:
 def test_rows_of_an_insert_go_where_the_table_wants_them() -> None:
     def plan(**facts: Any) -> InsertPlan:
         known = {"clustered": False, "one_file": False, "divided": False, "estimate": unasked, "cores": unasked}
-        return insert_plan("INSERT into", "d.t", **{**known, "target_bytes": 100, **facts})
+        return insert_plan("INSERT into", "d.t", **{**known, "target_bytes": 100, "limits": Limits(), **facts})
 
     assert plan(clustered=True).distribution is None
     assert plan(one_file=True).distribution == Distribution(1, shuffled=True)
     exact = Estimate(50, is_exact=True, is_placed=False)
     assert plan(estimate=lambda: exact).distribution == Distribution(1, shuffled=False)
     assert plan(estimate=lambda: exact).placing.way is Placing.IN_PLACE
+
+
+def test_rows_that_stand_in_an_insert_are_written_by_the_client() -> None:
+    def writer(size_bytes: int | None, *, is_given: bool = True, **facts: Any) -> Choice[Writer]:
+        known = Estimate(size_bytes, is_exact=True, is_placed=False, is_given=is_given)
+        asked = {"clustered": False, "one_file": False, "divided": False, "cores": unasked, "target_bytes": 100}
+        named = {"unwritable": lambda: None, "limits": Limits(driver_given_bytes=5), **facts}
+        return insert_plan("INSERT into", "d.t", estimate=lambda: known, **{**asked, **named}).writer
+
+    assert writer(5).way is Writer.CLIENT
+    for given, why in (
+        (writer(6), "6 bytes of rows, more than 5"),
+        (writer(None), "do not stand"),
+        (writer(5, is_given=False), "do not stand"),
+        (writer(5, unwritable=lambda: "not this one"), "not this one"),
+        (writer(5, unwritable=None), "no bases"),
+        (writer(5, clustered=True), "CLUSTERED"),
+        (writer(5, one_file=True), "a base has one"),
+    ):
+        assert given.way is Writer.JOB
+        assert why in given.why
 
 
 def test_plans_are_shown() -> None:

@@ -120,6 +120,8 @@ def test_rows_are_counted_by_footers_if_all_are_seen() -> None:
     assert counting() is counting(unopened=None) is Counting.FOOTERS
     assert counting(unopened=8) is counting(unopened=UNKNOWN) is Counting.ROWS
     assert counting(written=False, unopened=None) is Counting.ROWS
+    assert counting(deletes=KNOWN) is Counting.FOOTERS
+    assert counting(deletes=replace(KNOWN, events=101)) is counting(deletes=KNOWN, numbered=False) is Counting.ROWS
 
 
 def test_plans_are_told_to_who_listens() -> None:

@@ -113,6 +113,17 @@ def merged(parts: Iterable[Mapping[RowSource, DeletionBitmap]]) -> dict[RowSourc
     return found
 
 
+def rows_within(bitmap: DeletionBitmap, first: int, last: int) -> int:
+    """How many of the deleted rows of a source have ids from `first` to `last`, both inclusive."""
+    found = 0
+    for number, bits in bitmap.items():
+        begin = number << BLOCK_BITS
+        low, high = max(first - begin, 0), min(last - begin, BLOCK_ROWS - 1)
+        if low <= high:
+            found += (bits >> low & (1 << high - low + 1) - 1).bit_count()
+    return found
+
+
 _Node = Mapping[int, Any] | Sequence[int]
 """Of a tree that is not laid out yet: the next nodes by their indices, or the words of a block."""
 

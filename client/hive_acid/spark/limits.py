@@ -22,8 +22,8 @@ class Limits:
     deletes_reach_files: int = 256
     """So many footers are opened in one partition to find out which of its files deletes may have touched."""
 
-    counted_files: int = 256
-    """So many footers are opened to count the rows of a table; Spark opens more of them faster."""
+    counted_files: int = 4096
+    """So many footers are opened to count the rows of a table: a second from a local disk, where Spark takes ten."""
 
     delete_events: int = 3_000_000
     """So many delete events are looked up by one scan; more are joined. To read as many once takes a second."""
@@ -53,6 +53,9 @@ class Limits:
 
     driver_row_bytes: int = 500
     """How long the texts of one of these may be together."""
+
+    driver_given_bytes: int = _MB
+    """So many bytes of rows that stand in an INSERT are written by the client at most."""
 
     # --- compaction ----------------------------------------------------------------------------
 

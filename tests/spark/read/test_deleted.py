@@ -239,7 +239,7 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark: SparkSession) -> N
         gone = bitmaps_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
         for places in ({NO_PLACE: gone}, {"a": gone, "b": {(5, buckets[1]): {0: -1 << 1 & (1 << 4096) - 1}}}):
             layout = layout_of(places, ["c"], Limits().delete_words)
-            look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))  # type: ignore[arg-type]
+            look_up = deleted.LookUp(deleted._words(spark, layout), layout)  # type: ignore[arg-type]
             left = {tuple(row)[:4] for row in look_up.without_deleted(frame).collect()}
             assert left == {
                 (place, *event)

@@ -14,6 +14,7 @@ from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
 from hive_acid.wire import ttypes
+from tests.spark.by_spark import limited
 from tests.spark.checker import location_of
 from tests.spark.conftest import OVER_CONNECT
 from tests.waiting import until
@@ -142,6 +143,10 @@ def test_a_count_says_where_the_number_comes_from(numbers: Any, caplog: pytest.L
     assert "Count d.p\n  rows: footers" in said(caplog)
     caplog.clear()
     assert numbers.table("d.t").count() == 1990
+    assert "Count d.t\n  rows: footers: it is known which rows are deleted" in said(caplog)
+    caplog.clear()
+    with limited(numbers, delete_events=-1):
+        assert numbers.table("d.t").count() == 1990
     assert "Count d.t\n  rows: rows" in said(caplog)
 
 
@@ -241,10 +246,12 @@ def test_a_source_is_not_computed(source: Any, text: str) -> None:
 
 
 def test_an_insert_says_where_its_rows_are_written(source: Any, told: Any, logged: Any) -> None:
-    assert "INSERT into d.t\n  written by: a Spark job\n  rows: where they are" in told(
-        "INSERT INTO d.t VALUES (1, 'x')"
+    plan = told("INSERT INTO d.t VALUES (1, 'x')")
+    assert "INSERT into d.t\n  written by: the client: the rows stand in the statement" in plan
+    assert "rows of a Spark job: where they are" in plan
+    assert "rows of a Spark job: after a shuffle" in told(
+        "INSERT INTO d.t SELECT t.id, s.text FROM d.s JOIN d.t USING (id)"
     )
-    assert "rows: after a shuffle" in told("INSERT INTO d.t SELECT t.id, s.text FROM d.s JOIN d.t USING (id)")
     assert "INSERT OVERWRITE of d.s" in told("INSERT OVERWRITE d.s SELECT * FROM d.t WHERE id < 100")
     plan = told("INSERT INTO d.s REPLACE WHERE id = 50 VALUES (50, 'x')")
     assert "DELETE from d.s" in plan

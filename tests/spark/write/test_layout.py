@@ -10,7 +10,7 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import decode_bucket
 from hive_acid.ids import WriteId
 from hive_acid.spark import AcidSession
-from hive_acid.spark.plans.tasks import distribution_of
+from hive_acid.spark.plans.tasks import Estimate, distribution_of
 from hive_acid.spark.write.distribution import Distributor, estimated, parsed
 from hive_acid.spark.write.layout import Layout, Write
 from tests.spark.checker import check_table, location_of
@@ -94,7 +94,15 @@ def test_rows_are_shuffled_only_where_their_number_is_not_known(spark: SparkSess
     cached = spark.range(1000).where("id > 5").cache()
     assert estimated(cached.selectExpr("id + 1 AS id")).is_exact
     cached.unpersist()
-    assert parsed("no plan") == (None, True, False)
+    for text, given in (
+        ("SELECT 1 AS a", True),
+        ("SELECT upper(v) AS u, 1 AS n FROM VALUES ('x'), ('y') AS t(v)", True),
+        ("SELECT 1 AS a UNION ALL SELECT * FROM VALUES (2)", True),
+        ("SELECT id FROM range(3)", False),
+        ("SELECT explode(array(1, 2)) AS a", False),
+    ):
+        assert estimated(spark.sql(text)).is_given is given, text
+    assert parsed("no plan") == Estimate(None, is_exact=True, is_placed=False)
     assert estimated(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")).size_bytes is None  # fails in the planning
 
 
@@ -106,5 +114,5 @@ Project [(id#1L + 1) AS id#2L], Statistics(sizeInBytes=7.8 KiB)
 
 == Physical Plan ==
 """
-    assert parsed(text) == (7987, True, False)
-    assert parsed(text.replace("Project", "Generate")) == (None, False, False)
+    assert parsed(text) == Estimate(7987, is_exact=True, is_placed=False)
+    assert parsed(text.replace("Project", "Generate")) == Estimate(None, is_exact=False, is_placed=False)

@@ -21,13 +21,14 @@ from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_d
 from hive_acid.spark.change.source import Join, kept
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import all_of, predicate_of
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.telling import tell
-from hive_acid.spark.read.literal_hoisting import early_condition, with_hoisted_literals
+from hive_acid.spark.read.literal_hoisting import with_hoisted_literals
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
@@ -141,10 +142,13 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     """
     table = statement.table
     alias = target_alias or table.name
-    asked = early_condition(where, table, alias) if isinstance(where, str) else None
     wanted = predicate_of(where, table, target_alias)
+    if where is not None and cannot_fail(where, table, alias):
+        with column_errors(table):
+            asked = partial(_where, where=where, table=table, alias=alias)
+            return statement.target(wanted=wanted, chosen=True, early=asked).alias(alias)
     with column_errors(table):
-        target = statement.target(wanted=wanted, chosen=where is not None, early=asked)
+        target = statement.target(wanted=wanted, chosen=where is not None)
     return _where(target, where, table, alias)
 
 
@@ -157,7 +161,7 @@ def _chosen_of_delete(
     """
     table = statement.table
     alias = target_alias or table.name
-    may_fail = not isinstance(where, str) or early_condition(where, table, alias) is None
+    may_fail = where is None or not cannot_fail(where, table, alias)
     left_out = deleted_by(may_fail=may_fail, limits=statement.context.limits)
     if left_out.way is DeletedBy.CLIENT:
         found, left_out = statement.target_with_deleted(predicate_of(where, table, target_alias))

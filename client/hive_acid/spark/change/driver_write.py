@@ -25,8 +25,10 @@ from hive_acid.spark.plans.choice import counted, size
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.assign import total
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.timezone import UTC, session_zone
-from hive_acid.spark.write.events import row_part
+from hive_acid.spark.write.events import row_part, sorted_by
 from hive_acid.write.staging import DELETE, INSERT, Values
 
 if TYPE_CHECKING:
@@ -117,8 +119,6 @@ def driver_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) 
     `table` is one of which new rows can be written here. It gives up if there are more than the `limits` say, or if a
     row is longer than they say or nothing for pyarrow's writer.
     """
-    from pyarrow import compute
-
     names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
     keys = zip((*rows.keys, *names), (*rows.keys, *rows.new_keys), strict=True)
     columns = {
@@ -131,16 +131,15 @@ def driver_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) 
     brought = _brought(rows.frame, columns, limits.driver_rows)
     if brought is None:
         return _too_many(limits.driver_rows)
-    if compute.any(brought.column(_IS_LONG)).as_py():
-        return GaveUp(f"the texts of a row have more than {size(limits.driver_row_bytes)}")
-    brought = _with_texts(brought)
+    whole = _with_texts(brought, limits)
+    if isinstance(whole, GaveUp):
+        return whole
     if rows.source is not None:
-        brought = _without_met(brought, rows.source)
-    old, new = (brought.filter(brought.column(_KIND(kind))) for kind in (DELETE, INSERT))
-    try:
-        array = _new_rows(table, new)
-    except SerializationError as error:
-        return GaveUp(str(error))
+        whole = _without_met(whole, rows.source)
+    old, new = (whole.filter(whole.column(_KIND(kind))) for kind in (DELETE, INSERT))
+    array = _new_rows(table, new)
+    if isinstance(array, GaveUp):
+        return array
     return Changes(
         _events(old, rows.keys, write_id),
         _by_partition(array, new, names),
@@ -149,8 +148,41 @@ def driver_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) 
     )
 
 
-def _with_texts(brought: pyarrow.Table) -> pyarrow.Table:
-    """`brought` with each text in a column of its own."""
+def driver_inserts(values: DataFrame, table: Table, limits: Limits) -> Mapping[Values, Any] | GaveUp:
+    """The rows of `values`, a frame of `hive_acid.spark.write.insert.stored`, as new rows by the values of their
+    partition, in the order of the table's key, if it has one, and else as they came.
+
+    `table` and giving up are as for `driver_changes`.
+    """
+    names = [_NEW_KEY(position) for position in range(len(table.partition_keys))]
+    keys = zip(names, table.partition_keys, strict=True)
+    columns = {
+        **{name: _text(key_text(key, quoted(key.name))) for name, key in keys},
+        **_new_row(table, [quoted(column.name) for column in table.columns], limits.driver_row_bytes),
+        # What other new rows have of the rows in whose order they are.
+        **dict.fromkeys(KEY_COLUMNS[:-1], "0"),
+        KEY_COLUMNS[-1]: _NUMBER_IN_TASK,
+    }
+    placed = values.coalesce(1)
+    order = sorted_by(table)
+    brought = _brought(
+        placed.sortWithinPartitions(*map(quoted, order)) if order else placed, columns, limits.driver_rows
+    )
+    if brought is None:
+        return _too_many(limits.driver_rows)
+    whole = _with_texts(brought, limits)
+    if isinstance(whole, GaveUp):
+        return whole
+    array = _new_rows(table, whole)
+    return array if isinstance(array, GaveUp) else _by_partition(array, whole, names)
+
+
+def _with_texts(brought: pyarrow.Table, limits: Limits) -> pyarrow.Table | GaveUp:
+    """`brought` with each text in a column of its own; it gives up for rows that are long."""
+    from pyarrow import compute
+
+    if compute.any(brought.column(_IS_LONG)).as_py():
+        return GaveUp(f"the texts of a row have more than {size(limits.driver_row_bytes)}")
     flat = brought.flatten()
     return flat.rename_columns([name.removeprefix(f"{_TEXTS_OF_ROW}.") for name in flat.column_names])
 
@@ -197,19 +229,22 @@ def _text(key: str) -> str:
 
 
 def _new_rows(table: Table, brought: pyarrow.Table) -> Any:
-    """The array of new rows. Raises SerializationError for a value that pyarrow's writer cannot write."""
+    """The array of new rows; it gives up for a value that pyarrow's writer cannot write."""
     from pyarrow import timestamp
 
     from hive_acid.streaming.layout import row_array
     from hive_acid.streaming.values import stored
 
     typed = {}
-    for position, column in enumerate(table.columns):
-        given = brought.column(row_part(position))
-        if _is_timestamp(column):
-            given = given.cast(timestamp("us"))
-        typed[column.name] = stored(given, column.type, f"{table.full_name}.{column.name}")
-    return row_array(table, typed)
+    try:
+        for position, column in enumerate(table.columns):
+            given = brought.column(row_part(position))
+            if _is_timestamp(column):
+                given = given.cast(timestamp("us"))
+            typed[column.name] = stored(given, column.type, f"{table.full_name}.{column.name}")
+        return row_array(table, typed)
+    except SerializationError as error:
+        return GaveUp(str(error))
 
 
 def _is_timestamp(column: Column) -> bool:

@@ -29,7 +29,9 @@ class LiteralKind:
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
+INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
+"""The names of the types of whole numbers."""
+
 _LARGEST_LONG = 2**63 - 1
 _LARGEST_INT = 2**31 - 1
 _DIGITS_OF_INT, _DIGITS_OF_LONG, _MOST_DIGITS = 10, 20, 38
@@ -48,7 +50,7 @@ def kind_of(column: Column) -> LiteralKind | None:
         digits = [int(of) for of in re.findall(r"\d+", column.type)]
         precision, scale = (digits or [10])[0], digits[1] if len(digits) > 1 else 0
         return LiteralKind(lambda tree: _decimal_literal(tree, precision, scale), lambda value: _decimal(value, scale))
-    return _KINDS.get("int" if name in _INTEGERS else name)
+    return _KINDS.get("int" if name in INTEGERS else name)
 
 
 def _bare(tree: exp.Condition) -> exp.Condition:

@@ -8,14 +8,16 @@ that is missing or broken is an error, and what a session has filters for is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.session_settings import word
+from hive_acid.spark.jvm.texts import can_be_told, texts_in_jvm
 
 _PACKAGE = "org.apache.spark.sql.execution.datasources"
 _CLASSES = {
@@ -86,6 +88,15 @@ def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:
     was dropped and made anew has files of the same names, and so has one that was overwritten twice in a transaction.
     """
     return reader.option(_AS_OF, str(stamp))
+
+
+def loaded(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """As ``reader.load(paths)``, in few calls to the JVM however many paths there are."""
+    of_jvm: Any = vars(reader).get("_jreader")
+    if of_jvm is None or not can_be_told(paths):
+        return reader.load(list(paths))
+    spark: SparkSession = vars(reader)["_spark"]
+    return DataFrame(of_jvm.load(texts_in_jvm(spark, of_jvm._gateway_client, paths)), spark)
 
 
 def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:

@@ -209,16 +209,26 @@ class InsteadPlan:
 
 @dataclass(frozen=True, slots=True)
 class InsertPlan:
-    """How new rows are written; `distribution` is None where each bucket of a CLUSTERED table is a file."""
+    """How new rows are written.
+
+    The rest is how a job writes, also one that does so instead of the client: `distribution` is None where each bucket
+    of a CLUSTERED table is a file.
+    """
 
     verb: str
     table: str
+    writer: Choice[Writer]
     placing: Choice[Placing]
     distribution: Distribution | None
 
+    @property
+    def by_client(self) -> bool:
+        """Whether the client writes, if it can."""
+        return self.writer.way is Writer.CLIENT
+
     def lines(self) -> list[str]:
         """As it is shown."""
-        return [f"{self.verb} {self.table}", f"  written by: {Writer.JOB.value}", f"  rows: {self.placing}"]
+        return [f"{self.verb} {self.table}", f"  written by: {self.writer}", f"  rows of a Spark job: {self.placing}"]
 
 
 def insert_plan(
@@ -231,18 +241,37 @@ def insert_plan(
     estimate: Callable[[], Estimate],
     target_bytes: int,
     cores: Callable[[], int],
+    unwritable: Callable[[], str | None] | None = None,
+    limits: Limits,
 ) -> InsertPlan:
     """The plan of an INSERT.
 
     `one_file` says that there is no room for several files in a partition, `divided` that rows go to several.
+    `unwritable` is as in `ChangeFacts`; without it the client writes none.
     """
     if clustered:
-        return InsertPlan(verb, table, Choice(Placing.SHUFFLED, "rows of a CLUSTERED table meet by bucket"), None)
+        why = "rows of a CLUSTERED table meet by bucket"
+        return InsertPlan(verb, table, Choice(Writer.JOB, why), Choice(Placing.SHUFFLED, why), None)
     if one_file:
         why = "each file is a statement of its own, and a base has one"
-        return InsertPlan(verb, table, Choice(Placing.SHUFFLED, why), Distribution(1, shuffled=True))
-    distribution, placing = distribution_of(estimate(), divided=divided, target_bytes=target_bytes, cores=cores)
-    return InsertPlan(verb, table, placing, distribution)
+        distribution = Distribution(1, shuffled=True)
+        return InsertPlan(verb, table, Choice(Writer.JOB, why), Choice(Placing.SHUFFLED, why), distribution)
+    known = estimate()
+    distribution, placing = distribution_of(known, divided=divided, target_bytes=target_bytes, cores=cores)
+    return InsertPlan(verb, table, _writer_of_rows(known, unwritable, limits), placing, distribution)
+
+
+def _writer_of_rows(known: Estimate, unwritable: Callable[[], str | None] | None, limits: Limits) -> Choice[Writer]:
+    """Who writes new rows: the client those that stand in the statement, if they are few."""
+    if unwritable is None:
+        return Choice(Writer.JOB, "the client writes no bases")
+    if not known.is_given or known.size_bytes is None:
+        return Choice(Writer.JOB, "the rows do not stand in the statement")
+    if known.size_bytes > limits.driver_given_bytes:
+        return Choice(Writer.JOB, f"{size(known.size_bytes)} of rows, more than {size(limits.driver_given_bytes)}")
+    if why := unwritable():
+        return Choice(Writer.JOB, why)
+    return Choice(Writer.CLIENT, f"the rows stand in the statement, {size(known.size_bytes)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,20 +186,34 @@ def analysis_of(*, unchanged: bool) -> Choice[Analysis]:
 OF_CONDITION = Choice(Analysis.ANEW, "plans of some of a table's rows are not kept")
 
 
-def counting_by(*, written: bool, unopened: int | None, limits: Limits) -> Choice[Counting]:
+def counting_by(
+    *,
+    written: bool,
+    unopened: int | None = None,
+    deletes: DeleteFacts | None = None,
+    numbered: bool | None = None,
+    limits: Limits,
+) -> Choice[Counting]:
     """Where the number of rows comes from.
 
-    `written` says that each event in the files is a row that is seen, and that statistics are asked; `unopened` is as
-    in `reach_by`.
+    `written` says that each event in the files is a row that is seen, or one that is deleted, and that statistics are
+    asked; `unopened` is as in `reach_by`. `deletes` are of what deletes reach, and `numbered` says that each row that
+    these name is surely in some file: files without gaps between their row ids tell that.
     """
     if not written:
-        return Choice(Counting.ROWS, "rows are deleted or not seen, or statistics are not asked")
+        return Choice(Counting.ROWS, "rows are not seen, or statistics are not asked")
     if unopened == UNKNOWN:
         return Choice(Counting.ROWS, "a footer cannot be read here")
+    if deletes is not None and (why := why_not_looked_up(deletes, limits)) is not None:
+        return Choice(Counting.ROWS, why)
+    if numbered is False:
+        return Choice(Counting.ROWS, "footers do not tell whether all rows that are deleted were there")
     if unopened is not None and unopened > limits.counted_files:
         return Choice(
             Counting.ROWS, f"{counted(unopened, 'footer')} would have to be opened, more than {limits.counted_files:,}"
         )
+    if deletes is not None:
+        return Choice(Counting.FOOTERS, "it is known which rows are deleted, and few footers have to be opened")
     return Choice(Counting.FOOTERS, "nothing is deleted, and few footers have to be opened")
 
 

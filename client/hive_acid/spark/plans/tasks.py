@@ -40,12 +40,13 @@ class Estimate(NamedTuple):
     """What is known of a frame before it runs.
 
     `size_bytes` is the most that it can have, None if unknown; `is_exact` says that no row is dropped on the way;
-    `is_placed` that the user has chosen the number of parts.
+    `is_placed` that the user has chosen the number of parts; `is_given` that all rows stand in the plan.
     """
 
     size_bytes: int | None
     is_exact: bool
     is_placed: bool
+    is_given: bool = False
 
 
 class Distribution(NamedTuple):

@@ -1,22 +1,28 @@
-"""How many rows a snapshot has, told by the tails of its files alone."""
+"""How many rows a snapshot has, told by the tails of its files, and by the delete events that the client knows."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import pairwise
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
+from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource, rows_within
+from hive_acid.format.orc.tail import Tail
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import UNKNOWN, Counting, CountPlan, counting_by
 from hive_acid.spark.plans.telling import tell
+from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
-from hive_acid.spark.read.skipping import tails_of
+from hive_acid.spark.read.skipping import key_ranges, tails_of
 
 
 def known_rows(state: TableState) -> int | None:
-    """The number of rows; None where some may be deleted, are not all visible, or are not counted by tails."""
+    """The number of rows; None where they are not all visible, or where tails and delete events do not tell it."""
     rows, counting = _counted(state)
     tell(CountPlan(state.table.full_name, counting))
     return rows
@@ -25,29 +31,82 @@ def known_rows(state: TableState) -> int | None:
 def _counted(state: TableState) -> tuple[int | None, Choice[Counting]]:
     written = state.skipping and state.table.is_full_acid and all(map(_is_as_written, state.partitions))
     by = partial(counting_by, written=written, limits=state.limits)
-    counting = by(unopened=None)
+    counting = by()
     if counting.way is not Counting.FOOTERS:
         return None, counting
-    paths = [
+    paths = [_paths(partition) for partition in state.partitions]
+    every = [path for of in paths for path in of]
+    counting = by(unopened=SHARED.missing(every))
+    if counting.way is not Counting.FOOTERS:
+        return None, counting
+    reached = [found for found in state.partitions if found.state.delete_deltas]
+    gone: dict[str, Mapping[RowSource, DeletionBitmap]] = {}
+    if reached:
+        deletes = [(partition, partition.state.delete_deltas) for partition in reached]
+        known, rows = deleted_rows(deletes, state.write_ids, state.limits)
+        counting = by(unopened=0, deletes=known)
+        if rows is None:
+            return None, counting
+        gone = {partition.name: of for partition, of in zip(reached, rows, strict=True)}
+    tails = tails_of(every)
+    if tails is None:
+        return None, by(unopened=UNKNOWN)
+    left, number = iter(tails), 0
+    for partition, of in zip(state.partitions, paths, strict=True):
+        found = _left([next(left) for _ in of], gone.get(partition.name, {}))
+        if found is None:
+            return None, by(unopened=0, numbered=False)
+        number += found
+    return number, counting
+
+
+def _paths(partition: PartitionState) -> list[DataFilePath]:
+    return [
         DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
-        for partition in state.partitions
         for directory in partition.state.data
         for file in directory.files
         if file.size
     ]
-    counting = by(unopened=SHARED.missing(paths))
-    if counting.way is not Counting.FOOTERS:
-        return None, counting
-    tails = tails_of(paths)
-    return (None, by(unopened=UNKNOWN)) if tails is None else (sum(tail.rows for tail in tails), counting)
+
+
+def _left(tails: Iterable[Tail], deleted: Mapping[RowSource, DeletionBitmap]) -> int | None:
+    """How many rows of some files are left; None unless each one that is deleted is surely in one of them, once.
+
+    A file of one write and bucket has all ids from its least to its greatest, if it has as many rows.
+    """
+    number = 0
+    spans: dict[RowSource, list[tuple[int, int]]] = defaultdict(list)
+    for tail in tails:
+        number += tail.rows
+        if deleted and (span := _span(tail)) is not None:
+            source, ids = span
+            spans[source].append(ids)
+    for source, bitmap in deleted.items():
+        ordered = sorted(spans[source])
+        if any(before >= first for (_, before), (first, _) in pairwise(ordered)):
+            return None
+        rows = sum(bits.bit_count() for bits in bitmap.values())
+        if sum(rows_within(bitmap, *ids) for ids in ordered) != rows:
+            return None
+        number -= rows
+    return number
+
+
+def _span(tail: Tail) -> tuple[RowSource, tuple[int, int]] | None:
+    """The one source of a file's rows, and between which ids they lie; None if there are others, or gaps."""
+    (write_id, last_write_id), (bucket, last_bucket), (first, last) = key_ranges(tail)
+    numbers = write_id, bucket, first, last
+    if not all(isinstance(number, int) for number in numbers) or (write_id, bucket) != (last_write_id, last_bucket):
+        return None
+    known = [int(number) for number in numbers]  # type: ignore[arg-type]
+    return ((known[0], known[1]), (known[2], known[3])) if known[3] - known[2] + 1 == tail.rows else None
 
 
 def _is_as_written(partition: PartitionState) -> bool:
-    """Whether each event in the files is a row that is seen."""
+    """Whether each event in the data files is a row that is seen, or that a visible event deletes."""
     state = partition.state
     return (
-        not state.delete_deltas
-        and not state.originals
+        not state.originals
         and not any(map(may_hold_updates, state.insert_deltas))
         and all(
             directory.validity is RangeValidity.ALL

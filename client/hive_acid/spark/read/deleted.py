@@ -54,16 +54,24 @@ _ARRAY = "__acid_words"
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """What a reader asks: an array, and `Layout.has` in Spark's words, over the columns of `scan` and the array."""
+    """What a reader asks: an array, and how a row's bit is found in it."""
 
     words: Column
-    is_deleted: str
+    layout: Layout
 
-    def without_deleted(self, events: DataFrame, early: str | None = None) -> DataFrame:
-        """The events of rows that are not deleted, with one more column; only those of which `early` is true."""
-        asked = f"({early}) AND NOT ({self.is_deleted})" if early else f"NOT ({self.is_deleted})"
+    @property
+    def hidden(self) -> list[str]:
+        """The columns of `scan` that it asks for beside the ids."""
+        return [PLACE_COLUMN] if self.layout.slots else []
+
+    def without_deleted(self, rows: DataFrame, ids: Sequence[str] = KEY) -> DataFrame:
+        """Those of `rows` that are not deleted, with one more column; `ids` are the names of those of `KEY` in it."""
         # The array has a name, so that the rest can be said in one text: each call to the JVM for a column is a dozen.
-        return events.withColumn(_ARRAY, self.words).where(asked)
+        return rows.withColumn(_ARRAY, self.words).where(f"NOT ({_is_deleted(self.layout, ids)})")
+
+    def of_chosen(self, rows: DataFrame, ids: Sequence[str]) -> DataFrame:
+        """As `without_deleted`, of what has been chosen of `rows`: without the columns that it takes."""
+        return self.without_deleted(rows, ids).drop(_ARRAY, *self.hidden)
 
 
 Deletes = tuple[PartitionState, Sequence[DataDirectory]]
@@ -102,7 +110,7 @@ def look_up_of(
     of_places = dict(zip(places or [NO_PLACE], found, strict=False))
     layout = layout_of(of_places, places[len(deletes) :], limits.delete_words)
     known = replace(known, fits=layout is not None)
-    return Asked(known, None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout)))
+    return Asked(known, None if layout is None else LookUp(_words(spark, layout), layout))
 
 
 def facts_of(deletes: Iterable[Deletes], *, placed: bool = True) -> DeleteFacts:
@@ -222,14 +230,14 @@ def _words(spark: SparkSession, layout: Layout) -> Column:
     return spark.sql(f"SELECT {parsed} FROM VALUES ('{tree}') AS v(words)").scalar()
 
 
-def _is_deleted(layout: Layout) -> str:
-    """`Layout.has` over an event. Never null.
+def _is_deleted(layout: Layout, ids: Sequence[str]) -> str:
+    """`Layout.has` over a row with the columns `ids`, `PLACE_COLUMN` and the array. Never null.
 
     Nothing that costs something stands in it twice: before version 4.2.1 Spark evaluates that twice. Its numbers are
     part of the code that Spark generates: `Layout` sees to it that few change. Indices are cut to 32 bits by Spark, so
     none may have more.
     """
-    write_id, bucket, row_id = KEY
+    write_id, bucket, row_id = ids
     high = f"shiftrightunsigned({bucket}, {HALF_BUCKET_BITS}) ^ {BUCKET_VERSION}"
     indices = [
         *([f"hash({PLACE_COLUMN}, {layout.seed}) & {layout.slots - 1}"] if layout.slots else []),

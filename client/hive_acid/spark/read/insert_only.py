@@ -27,7 +27,7 @@ from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, DataFile, stamp_of
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
-from hive_acid.spark.jvm.sources import as_of, reader_of
+from hive_acid.spark.jvm.sources import as_of, loaded, reader_of
 from hive_acid.spark.plans.read_plan import DirectoriesPlan
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.legacy.capitals import minds_case, refuse_capitals
@@ -232,7 +232,7 @@ def _orc(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataF
 
 def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:
     try:
-        return as_of(source, stamp_of(found.files)).load(found.paths)
+        return loaded(as_of(source, stamp_of(found.files)), found.paths)
     except AnalysisException as error:
         raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
 

@@ -12,17 +12,23 @@ import re
 from collections.abc import Collection, Iterable
 
 from hive_acid.catalog.table import Column, Table
-from hive_acid.format.rows import KEY
-from hive_acid.spark.conditions.literals import type_name
-from hive_acid.spark.read.scan import row_fields
+from hive_acid.spark.conditions.failures import compares_as_they_are
+from hive_acid.spark.conditions.literals import INTEGERS, type_name
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 _, _COLUMN, _ = KEY_COLUMNS
 _OPERATORS = frozenset({"and", "or", "not", "between"})
 _WORDS = _OPERATORS | {"is", "null", "true", "false"}
 _COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
-_HOISTED = re.compile(r"array\((\d+)\)\[coalesce\(\(\w+ & 0\), 0\)\]")
+_HOISTED = re.compile(r"array\((\d+|DATE '[-\d]+')\)\[coalesce\(\(\w+ & 0\), 0\)\]")
+_DAY = re.compile(r"date\s*'\d{4}-\d{2}-\d{2}'", re.IGNORECASE)
+_PIECE = re.compile(
+    rf"\s+|{_DAY.pattern}|'[^'\\]*'|`[^`]*`|[A-Za-z_]\w*|\d[\w.]*|\.\d\w*|<=>|<>|<=|>=|!=|==|[^\s\w'`\"\\]",
+    re.ASCII | re.IGNORECASE,
+)
+_MOST_DIGITS = 9
+"""An integer of so many is an INT to Spark, in a list, too."""
+
 _TOKEN = re.compile(
     r"\s+|[A-Za-z_]\w*|\d{1,9}(?![\w.])|<=>|<>|<=|>=|!=|==|[=<>%+*()-]|\.(?=[A-Za-z_`])|`\w+`", re.ASCII
 )
@@ -31,38 +37,34 @@ _TOKEN = re.compile(
 def with_hoisted_literals(condition: str, table: Table, alias: str) -> str:
     """`condition`, SQL text about the frame of `read_rows`, with its numbers out of the code; or just as it is.
 
-    Only comparisons and sums of whole numbers are changed: they mean the same, and their types stay. `alias` may stand
-    before a column.
+    Comparisons and sums of whole numbers are changed, and whole numbers and dates that are compared with what is one,
+    too, whatever else there is: they mean the same, and their types stay. `alias` may stand before a column.
     """
     tokens = _tokens(condition)
     columns = _whole_numbers(table.all_columns)
-    if not tokens or not _is_plain(tokens, columns, alias.lower()) or not _compares(tokens):
+    if tokens and _is_plain(tokens, columns, alias.lower()) and _compares(tokens):
+        return "".join(_hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
+    return _with_compared_hoisted(condition, table, alias)
+
+
+def _with_compared_hoisted(condition: str, table: Table, alias: str) -> str:
+    """`condition` with those numbers and dates out of the code that stand alone on a side of a comparison."""
+    tokens = _PIECE.findall(condition)
+    if "".join(tokens) != condition or "--" in condition or not compares_as_they_are(condition, table, alias):
         return condition
-    return "".join(_hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
-
-
-def early_condition(condition: str, table: Table, alias: str) -> str | None:
-    """The same condition over the columns of `scan`, to be asked before it is known which rows are deleted.
-
-    None if it cannot be: it is then asked of rows that are gone, and for those it must not fail. So it may only compare
-    columns, and remainders of them, with each other and with numbers. Written as `with_hoisted_literals` has it, it is
-    the same to Spark, which asks once.
-    """
-    tokens = _tokens(condition)
-    if not tokens or not _is_plain(tokens, _whole_numbers(table.columns), alias.lower()):
-        return None
-    if not _compares(tokens) or not _never_fails(tokens):
-        return None
-    seen = _without_blanks(tokens)
-    return " ".join(
-        _hoisted(token, KEY[1]) if token.isdecimal() else _field(token) if _is_name(token) else token
-        for token, after in zip(seen, [*seen[1:], ""], strict=True)
-        if token != "." and after != "."
-    )
+    seen = [token.lower() for token in tokens if not token.isspace()]
+    neighbours = iter(zip(["", *seen], [*seen[1:], ""], strict=False))
+    changed = []
+    for token in tokens:
+        before, after = ("", "") if token.isspace() else next(neighbours)
+        is_side = before in (*_COMPARISONS, "between", "and") and after in ("", ")", "and", "or")
+        is_short = token.isdecimal() and len(token) <= _MOST_DIGITS
+        changed.append(_hoisted(token, _COLUMN) if is_side and (is_short or _DAY.fullmatch(token)) else token)
+    return "".join(changed)
 
 
 def _whole_numbers(columns: Iterable[Column]) -> set[str]:
-    return {column.name for column in columns if type_name(column) in _INTEGERS}
+    return {column.name for column in columns if type_name(column) in INTEGERS}
 
 
 def _tokens(condition: str) -> list[str]:
@@ -103,25 +105,8 @@ def _compares(tokens: list[str]) -> bool:
     return any(token in _COMPARISONS or token.lower() in ("is", "between") for token in tokens)
 
 
-def _never_fails(tokens: list[str]) -> bool:
-    """Whether nothing is computed that may fail: a sum may be too large, and nothing can be divided by 0."""
-    seen = _without_blanks(tokens)
-    for before, token, after in zip(["(", *seen], seen, [*seen[1:], ""], strict=False):
-        if token == "%" and not (after.isdecimal() and int(after)):
-            return False
-        is_sign = after.isdecimal() and before != ")" and not before.isdecimal() and not _is_name(before)
-        if token == "*" or (token in "+-" and not is_sign):
-            return False
-    return True
-
-
 def _is_name(token: str) -> bool:
     return token[0] == "`" or (token[0].isidentifier() and token.lower() not in _WORDS)
-
-
-def _field(name: str) -> str:
-    (field,) = row_fields([name.strip("`").lower()])
-    return field
 
 
 def _hoisted(number: str, column: str) -> str:

@@ -29,7 +29,7 @@ from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
-from hive_acid.spark.jvm.sources import as_of, reader_of
+from hive_acid.spark.jvm.sources import as_of, loaded, reader_of
 from hive_acid.spark.values.quoting import quoted
 
 ROW_COLUMN = "row"
@@ -125,7 +125,7 @@ def _events(
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
     with configured(spark, _listed_in_few_tasks(paths)):
         reader = as_of(reader_of(spark, "orc"), hash(tuple(directory.stamp for directory in directories)))
-        read = reader.options(**search).schema(schema).load(paths)
+        read = loaded(reader.options(**search).schema(schema), paths)
     events = read.where(_never_false(map(quoted, asked)))
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
     return projected(events, *(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))

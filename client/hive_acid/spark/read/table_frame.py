@@ -116,7 +116,7 @@ def read_rows(
     with_ids: bool = True,
     wanted: Predicate | None = None,
     in_one_scan: bool = False,
-    early: str | None = None,
+    early: Choosing | None = None,
     with_deleted: bool = False,
 ) -> DataFrame:
     """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
@@ -124,8 +124,9 @@ def read_rows(
     Unless `with_ids`, the former may be null: rows of files without ACID columns are not numbered then. Of rows that
     are not `wanted` there may be some, or none. With `in_one_scan`, for who keeps few rows, files that deletes do not
     reach are read with the others: asking of few rows whether they are deleted costs less than a scan of its own.
-    `early`, SQL over the columns of `scan`, is asked before that, and may be: of the rows of which it is not true there
-    may be none. `with_deleted` is for who knows the deleted rows (`deleted_from`) and leaves them out afterwards.
+    `early` chooses some of the rows. It is asked of those, too, that are deleted, so it may fail for none; which these
+    are is found out of fewer rows then. `with_deleted` is for who knows the deleted rows (`deleted_from`) and leaves
+    them out afterwards.
     """
     ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
     frame, plan = _rows(_Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted), with_ids=with_ids)
@@ -141,6 +142,10 @@ def deleted_from(spark: SparkSession, state: TableState) -> Deleted | None:
     return deleted_rows(deletes, state.write_ids, state.limits)
 
 
+Choosing = Callable[[DataFrame], DataFrame]
+"""What keeps some of the rows of `read_rows`, and all of their columns."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """What is read of a table. `ids` are the columns before the table's own, as SQL over ids and partition texts."""
@@ -150,8 +155,12 @@ class _Reading:
     hint: Predicate | None
     ids: Sequence[str]
     in_one_scan: bool = False
-    early: str | None = None
+    early: Choosing | None = None
     with_deleted: bool = False
+
+    def chosen(self, rows: DataFrame) -> DataFrame:
+        """What `early` keeps of some rows."""
+        return self.early(rows) if self.early is not None else rows
 
     @property
     def wanted(self) -> Predicate | None:
@@ -201,21 +210,21 @@ class _PartitionGroup:
             renamed = names_in_directories(
                 self._spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
             )
-            parts = self._events(split.untouched, renamed, self.reading.wanted, KEY if with_ids else ())
+            untouched = self._events(split.untouched, renamed, self.reading.wanted, KEY if with_ids else ())
             if split.untouched_originals:
-                parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
+                untouched.append(self._originals(split.untouched_originals, with_ids=with_ids))
             touched = self._events(split.touched, renamed, self.reading.wanted, KEY)
             if split.touched_originals:
                 touched.append(self._originals(split.touched_originals, with_ids=True))
             deletes = self._deletes_by(split, asked())
+            parts = [self._chosen(events) for events in untouched]
             parts += self._without(touched, split, deletes, asked().look_up)
         if others:
             name = self._name(others)
             plans.append(
                 PlacePlan(name, len(others), reached, unreached, deletes, scans, tuple(dict.fromkeys(split.reach)))
             )
-        parts += [self._latest(partition, renamed, plans) for partition in pre_hive_3]
-        return [self._shown(events) for events in parts]
+        return [*parts, *(self._latest(partition, renamed, plans) for partition in pre_hive_3)]
 
     def _scans(self, split: _Split, asked: Callable[[], Asked], *, can_join: bool) -> Choice[Scans] | None:
         """How many scans there are; None where all files are of one kind. It is only asked for what it takes."""
@@ -338,16 +347,20 @@ class _PartitionGroup:
     def _without(
         self, parts: Sequence[DataFrame], split: _Split, deletes: Choice[Deletes], look_up: LookUp | None
     ) -> list[DataFrame]:
-        """Events of `split.touched` less those that its delete events name."""
+        """The rows of events of `split.touched` less those that its delete events name."""
         if not parts:
             return []
         if look_up is not None:
             assert deletes.way is Deletes.LOOK_UP
-            return [look_up.without_deleted(events, self.reading.early) for events in parts]
+            if self.reading.early is None:
+                return [self._shown(look_up.without_deleted(events)) for events in parts]
+            chosen = (self.reading.early(self._shown(events, look_up.hidden)) for events in parts)
+            return [look_up.of_chosen(rows, KEY_COLUMNS) for rows in chosen]
         found = _deletes(self._scan(split.deletes, ()))
         several = len(split.deleted_from) > 1
         broadcast = deletes.way is Deletes.BROADCAST_JOIN
-        return [anti_join(events, found, several=several, broadcast=broadcast) for events in parts]
+        joined = (anti_join(events, found, several=several, broadcast=broadcast) for events in parts)
+        return [self._chosen(events) for events in joined]
 
     def _latest(self, partition: PartitionState, renamed: Mapping[str, Names], plans: list[PlacePlan]) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
@@ -362,9 +375,14 @@ class _PartitionGroup:
         asked = self._look_up(split, [partition]) if split.deletes else _nothing_asked()
         deletes = deletes_by(asked.known if split.deletes else None, self._state.limits)
         plans.append(PlacePlan(self._name([partition]), 1, *split.numbers, deletes, latest=True))
-        return self._without([latest], split, deletes, asked.look_up)[0] if split.deletes else latest
+        return self._without([latest], split, deletes, asked.look_up)[0] if split.deletes else self._chosen(latest)
 
-    def _shown(self, events: DataFrame) -> DataFrame:
+    def _chosen(self, events: DataFrame) -> DataFrame:
+        """The rows of events, of which none is deleted, that are chosen."""
+        return self.reading.chosen(self._shown(events))
+
+    def _shown(self, events: DataFrame, hidden: Sequence[str] = ()) -> DataFrame:
+        """The rows of events, with some more of their columns."""
         table, texts = self._table, partition_columns(self._table)
         values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
@@ -376,6 +394,7 @@ class _PartitionGroup:
                 f"{shown(key.type, f'try_cast({text} AS {sql_type(spark_type(key.type))})')} AS {quoted(key.name)}"
                 for text, key in zip(texts, table.partition_keys, strict=True)
             ),
+            *hidden,
         )
         return declared(rows, table.all_columns)
 

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.names import Directory, DirectoryKind
-from hive_acid.format.rows import KEY
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.read import insert_only
@@ -40,9 +39,8 @@ def fresh_rows(spark: SparkSession, state: TableState, fresh: Fresh) -> DataFram
             )
     narrowed = (_narrowed(partition, fresh) for partition in state.partitions)
     some = replace(state, partitions=tuple(partition for partition in narrowed if partition.data_files))
-    rows = read_rows(spark, some, early=fresh.condition(KEY[0]))
-    chosen = rows.where(fresh.condition(KEY_COLUMNS[0]))
-    return projected(chosen, *(quoted(column.name) for column in state.table.all_columns))
+    rows = read_rows(spark, some, early=lambda rows: rows.where(fresh.condition(KEY_COLUMNS[0])))
+    return projected(rows, *(quoted(column.name) for column in state.table.all_columns))
 
 
 def written(state: TableState, fresh: Fresh) -> list[Written]:

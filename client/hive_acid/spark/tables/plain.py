@@ -25,7 +25,7 @@ from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.frames.projection import projected
-from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.spark.jvm.sources import loaded, reader_of
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of
@@ -97,10 +97,10 @@ def _frame(context: Context, table: Table, kind: str, paths: Sequence[str], want
     literal = list(map(literal_path, paths))
     refuse_capitals(context.spark, table, kind, literal)
     if kind != "orc":
-        return _shown(source.load(literal), table)
+        return _shown(loaded(source, literal), table)
     names = [column.name for column in table.columns]
     search = search_options(wanted, names) if wanted is not None and context.skipping else {}
-    frame = source.options(**search).load(literal)
+    frame = loaded(source.options(**search), literal)
     return _shown(frame.select(*unpushed(table.columns), *(quoted(key.name) for key in table.partition_keys)), table)
 
 

@@ -13,6 +13,7 @@ from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, TableChangedError, TableNotAcidError, TransactionClosedError
 from hive_acid.spark.change import dml, merge_job
+from hive_acid.spark.change.insert import insert as insert_rows
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.change.source import Join, joined, joined_if_any
 from hive_acid.spark.conditions.expressions import Expression
@@ -45,7 +46,7 @@ class ChangeVerbs(SessionBase):
 
         def plan(begun: TableWrite) -> Planned[int]:
             rows = insert.with_nulls(begun.table, frame) if schema_evolution else frame
-            by = insert.insert if begun.table.is_full_acid else insert_only.insert
+            by = insert_rows if begun.table.is_full_acid else insert_only.insert
             return by(self._context, begun, rows)
 
         evolving = insert.evolving(frame) if schema_evolution else None
@@ -58,7 +59,7 @@ class ChangeVerbs(SessionBase):
         """
         check_frame("frame", frame)
         intent = Intent(Operation.INSERT, inserts_what_lacks=True)
-        return self._change(table, intent, lambda begun: insert.insert(self._context, begun, frame))
+        return self._change(table, intent, lambda begun: insert_rows(self._context, begun, frame))
 
     def overwrite(
         self,
@@ -168,7 +169,7 @@ class ChangeVerbs(SessionBase):
             return self._replace_partitions(table, frame, where)
 
         def fill(begun: TableWrite) -> Planned[int]:
-            return insert.insert(self._context, begun, insert.only_where(begun.table, frame, where))
+            return insert_rows(self._context, begun, insert.only_where(begun.table, frame, where))
 
         def run() -> int:
             self.delete(table, where)

@@ -39,8 +39,10 @@ _KEEPING = {
     "Union",
     "SubqueryAlias",
     "LogicalRDD",
+    "OneRowRelation",
     _CACHED,
 }
+_GIVEN = {"LocalRelation", "OneRowRelation", "Project", "Union"}
 _DROPPING = {"Filter", "GlobalLimit", "LocalLimit", "Aggregate", "Distinct", "Sort", "Deduplicate", "Sample", "Window"}
 _PLACING = {"Repartition", "RepartitionByExpression", "RebalancePartitions"}
 _TREE = " :|+-"
@@ -101,7 +103,12 @@ def parsed(text: str) -> Estimate:
     size_bytes = int(float(size[1]) * _UNITS[size[2]]) if size else None
     if size_bytes is not None and (size_bytes >= _KNOWN_BELOW_BYTES or not set(nodes) <= _KEEPING | _DROPPING):
         size_bytes = None
-    return Estimate(size_bytes, is_exact=set(nodes) <= _KEEPING, is_placed=above in _PLACING)
+    return Estimate(
+        size_bytes,
+        is_exact=set(nodes) <= _KEEPING,
+        is_placed=above in _PLACING,
+        is_given=bool(nodes) and set(nodes) <= _GIVEN,
+    )
 
 
 def _nodes(lines: list[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""INSERT: rows of a frame become a delta of the table, in as few files as their size allows, or one for each bucket."""
+"""New rows of a frame as they are stored, and as events of a Spark job, in as few files as their size allows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -23,28 +23,7 @@ from hive_acid.spark.write.constraints import checked, filled
 from hive_acid.spark.write.distribution import estimated
 from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events, sorted_by
 from hive_acid.spark.write.layout import Layout, Write, layout_of
-from hive_acid.spark.write.planned import Planned
-from hive_acid.spark.write.statement import Context, Statement, analysed, column_errors
-from hive_acid.write.table_write import TableWrite
-
-
-def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int]:
-    """Insert the rows of `frame`, whose columns meet the table's by name, in any case and order.
-
-    The partition of each row comes from its partition columns; new partitions are registered. Raises ColumnError for
-    columns or values that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash. Gives the number
-    of rows.
-    """
-    statement = Statement(context, begun)
-    statement.refuse_clustered("INSERT")
-    values = stored(begun.table, frame)
-    plan = plan_of(context, "INSERT into", begun.table, values)
-
-    def run() -> int:
-        write = statement.write()
-        return statement.run(new_rows(begun.table, values, write, plan), write).inserts
-
-    return Planned(plan, run, 0)
+from hive_acid.spark.write.statement import Context, analysed, column_errors
 
 
 def stored(table: Table, frame: DataFrame) -> DataFrame:
@@ -110,11 +89,18 @@ def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:
 
 
 def plan_of(
-    context: Context, verb: str, table: Table, values: DataFrame, *, in_one_directory: bool = False
+    context: Context,
+    verb: str,
+    table: Table,
+    values: DataFrame,
+    *,
+    in_one_directory: bool = False,
+    unwritable: Callable[[], str | None] | None = None,
 ) -> InsertPlan:
-    """In which tasks rows of `stored` are written.
+    """Who writes rows of `stored`, and in which tasks.
 
-    `in_one_directory` says that there is no room for several statements, which the layout may want.
+    `in_one_directory` says that there is no room for several statements, which the layout may want; `unwritable` finds
+    out why the client cannot write them, where it might.
     """
     return insert_plan(
         verb,
@@ -125,6 +111,8 @@ def plan_of(
         estimate=lambda: estimated(values),
         target_bytes=context.distributor.target_bytes,
         cores=context.distributor.cores,
+        unwritable=unwritable,
+        limits=context.limits,
     )
 
 

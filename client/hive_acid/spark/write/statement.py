@@ -57,7 +57,7 @@ from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.literal_hoisting import with_literals_put_back
 from hive_acid.spark.read.skipping import chosen_partitions, with_files_pruned
-from hive_acid.spark.read.table_frame import KEY_COLUMNS, deleted_from, partition_columns, read_rows
+from hive_acid.spark.read.table_frame import KEY_COLUMNS, Choosing, deleted_from, partition_columns, read_rows
 from hive_acid.spark.values.hashing import check_version
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import ZoneGuard
@@ -330,7 +330,9 @@ class Statement:
         """Raise UnsupportedTableError if new rows would have to be placed by the older hash of Hive."""
         check_version(self.table, verb)
 
-    def target(self, *, wanted: Predicate | None = None, chosen: bool = False, early: str | None = None) -> DataFrame:
+    def target(
+        self, *, wanted: Predicate | None = None, chosen: bool = False, early: Choosing | None = None
+    ) -> DataFrame:
         """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
 
         Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept, `early`

@@ -31,7 +31,7 @@ from hive_acid.format import rows
 from hive_acid.format.names import MAX_BUCKET, parse_directory, parse_original_file
 from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.format.state import DataFile, stamp_of
-from hive_acid.spark.jvm.sources import as_of, reader_of
+from hive_acid.spark.jvm.sources import as_of, loaded, reader_of
 from hive_acid.spark.read.scan import PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
 from hive_acid.spark.read.unpushed import METADATA
 from hive_acid.spark.values.quoting import quoted
@@ -133,7 +133,7 @@ def _plain(
     as_named = t.StructType(
         [t.StructField(of.name, field.dataType) for of, field in zip(present, row_type(present).fields, strict=True)]
     )
-    frame = reader.schema(as_named).load([literal_path(file.path) for file in found])
+    frame = loaded(reader.schema(as_named), [literal_path(file.path) for file in found])
     values = [
         (F.col(quoted(name)) if name else F.lit(None).cast(spark_type(column.type))).alias(column.name.lower())
         for name, column in zip(names, columns, strict=True)
