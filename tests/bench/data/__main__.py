@@ -10,16 +10,16 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tests.bench.calls.servers import Machine
-from tests.bench.data.lifecycle import CHANGES, Cost
+from tests.bench.data.report import PLAIN, show
+from tests.bench.data.statements import FIRST
 from tests.clients.java.maven import Jar, NotFetchedError, cache_directory
 
 HOUSE = Path(__file__).parents[3]
@@ -38,7 +38,7 @@ RIVALS_JARS = (
         "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
     ),
 )
-PLAIN, OURS, RIVALS = "orc", "hive-acid", ("delta", "iceberg")
+OURS, RIVALS = "hive-acid", ("delta", "iceberg")
 
 
 def main() -> int:
@@ -53,36 +53,69 @@ def main() -> int:
     parser.add_argument(
         "--planning", action="store_true", help="also planning over 1,000 partitions with 5 deltas each"
     )
+    parser.add_argument("--conditions", action="store_true", help="also UPDATE and DELETE by conditions of every type")
+    parser.add_argument("--merges", action="store_true", help="also MERGE of all columns, of two, from Parquet, cached")
+    parser.add_argument("--small", action="store_true", help="also statements on a table of 1,000 rows")
+    parser.add_argument("--first", action="store_true", help="also the first statement of sessions of their own")
+    parser.add_argument(
+        "--tuned",
+        action="store_true",
+        help="with two settings of the JVM's side (docs/benchmarks.md)",
+    )
+    parser.add_argument("--json", type=Path, help="a file for all that was measured, with date and versions")
+    parser.add_argument("--show", type=Path, help="measure nothing: show the tables of such a file")
     parser.add_argument("--writers", type=int, default=0, help="also so many writers at once, each of rows of its own")
     parser.add_argument("--contestants", default="orc,hive-acid,parquet,delta,iceberg")
     parser.add_argument("--rivals-python", help=f"a Python that has PySpark {RIVALS_SPARK}, for Delta and Iceberg")
     options = parser.parse_args()
+    if options.show:
+        show(json.loads(options.show.read_text()))
+        return 0
     names = options.contestants.split(",")
     rivals = [name for name in names if name in RIVALS]
     ours = [name for name in names if name not in RIVALS]
     if rivals and not options.rivals_python:
         parser.error(f"{' and '.join(rivals)} need --rivals-python: `make test-spark VERSION={RIVALS_SPARK}` makes one")
+    found: dict[str, Any] = {"date": f"{datetime.now(tz=UTC):%Y-%m-%d}", "options": _words(options), "sections": []}
     work = Path(tempfile.mkdtemp(prefix="hive-acid-bench-"))
     try:
         with Machine(work) as machine, machine.server() as server:
             if rivals:
                 jars = [str(jar.fetch(cache_directory())) for jar in RIVALS_JARS]
                 asked = [name for name in names if name in (PLAIN, OURS, *RIVALS)]
-                _report(f"PySpark {RIVALS_SPARK}", _run(options.rivals_python, options, asked, work, server.uri, jars))
+                found["sections"].append(_run(options.rivals_python, options, asked, work, server.uri, jars))
             if ours:
-                _report("newest PySpark", _run(sys.executable, options, ours, work, server.uri, []))
+                found["sections"].append(_run(sys.executable, options, ours, work, server.uri, []))
     except NotFetchedError as error:
         print(f"Delta and Iceberg cannot be measured: {error}", file=sys.stderr)
         return 1
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+    show(found)
     return 0
+
+
+def _words(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that say what was measured."""
+    return {name: value for name, value in vars(options).items() if name not in ("json", "show", "rivals_python")}
 
 
 def _run(
     python: str, options: argparse.Namespace, names: list[str], work: Path, uri: str, jars: list[str]
-) -> list[dict[str, Any]]:
-    order = {
+) -> dict[str, Any]:
+    """What the program of one PySpark tells, and behind it those that measure the first statement of a session."""
+    order = _order(options, names, work, uri, jars) | {"planning": options.planning and python == sys.executable}
+    lines = _told(python, order)
+    for name in names if options.first else ():
+        for what in FIRST if name in (OURS, *RIVALS) else ():
+            lines += _told(python, order | {"contestants": [name], "first": what})
+    return {"versions": next(line["versions"] for line in lines if "versions" in line), "lines": lines}
+
+
+def _order(options: argparse.Namespace, names: list[str], work: Path, uri: str, jars: list[str]) -> dict[str, Any]:
+    return {
         "contestants": names,
         "rows": options.rows,
         "lives": options.lives,
@@ -92,12 +125,19 @@ def _run(
         "partitioned": options.partitioned,
         "deleted": options.deleted,
         "writers": options.writers,
-        "planning": options.planning and python == sys.executable,
+        "conditions": options.conditions,
+        "merges": options.merges,
+        "small": options.small,
+        "tuned": options.tuned,
+        "first_statements": options.first,
+        "first": None,
         "root": str(Path(tempfile.mkdtemp(prefix="data-", dir=work))),
         "uri": uri,
         "jars": jars,
     }
-    found = []
+
+
+def _told(python: str, order: dict[str, Any]) -> list[dict[str, Any]]:
     with subprocess.Popen(
         [python, "-m", "tests.bench.data.program"],
         cwd=HOUSE,
@@ -114,56 +154,6 @@ def _run(
     if process.returncode:
         raise SystemExit(f"the program that measures ended with {process.returncode}")
     return found
-
-
-def _report(title: str, lines: list[dict[str, Any]]) -> None:
-    """A table: a line per step, for each contestant CPU seconds and wall seconds, and ratios to plain ORC."""
-    costs: dict[str, dict[str, list[Cost]]] = defaultdict(lambda: defaultdict(list))
-    checks: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
-    for line in lines:
-        if "planning" in line or "writers" in line:
-            continue
-        if "step" in line:
-            cost = Cost(line["wall_s"], line["jvm_cpu_s"], line["client_cpu_s"])
-            costs[line["step"]][line["contestant"]].append(cost)
-        else:
-            checks[line["stage"]][line["contestant"]] = (line["rows"], line["checksum"])
-    names = list(dict.fromkeys(line["contestant"] for line in lines))
-    print(f"\n{title}: CPU s of the JVM + of the client / wall s, in brackets the ratios of their sum and of the wall")
-    print("| step |" + "".join(f" {name} |" for name in names))
-    print("|---|" + "---|" * len(names))
-    for step, by_name in costs.items():
-        plain = by_name.get(PLAIN) or costs[step.replace("changed:", "clean:")].get(PLAIN)
-        cells = [_cell(by_name.get(name), plain if name != PLAIN else None) for name in names]
-        shown = f"**{step}**" if step in CHANGES else step
-        print(f"| {shown} |" + "".join(f" {cell} |" for cell in cells))
-    for stage, by_name in checks.items():  # type: ignore[assignment]
-        equal = len(set(by_name.values())) == 1
-        print(f"rows {stage}: {'equal for all' if equal else f'DIFFERENT: {by_name}'}")
-    for line in lines:
-        if "writers" in line:
-            print(
-                f"{line['writers']} writers of rows of their own, {line['contestant']}: "
-                f"{line['commits'] / line['seconds']:.2f} commits/s, {line['conflicts']} conflicts beside "
-                f"{line['commits']} commits"
-            )
-        if "planning" in line:
-            print(f"1,000 partitions with 5 deltas each, {line['planning']}: {line['seconds']:.2f} s")
-
-
-def _cell(own: list[Cost] | None, plain: list[Cost] | None) -> str:
-    if not own:
-        return "-"
-    jvm_s, client_s = (_median(own, attribute) for attribute in ("jvm_cpu_s", "client_cpu_s"))
-    shown = f"{jvm_s:.2f} + {client_s:.2f} / {_median(own, 'wall_s'):.2f}"
-    if not plain:
-        return shown
-    cpu, wall = (_median(own, of) / max(0.01, _median(plain, of)) for of in ("cpu_s", "wall_s"))
-    return f"{shown} ({cpu:.2f} / {wall:.2f})"
-
-
-def _median(costs: list[Cost], attribute: str) -> float:
-    return statistics.median(getattr(cost, attribute) for cost in costs)
 
 
 if __name__ == "__main__":

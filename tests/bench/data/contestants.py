@@ -28,6 +28,16 @@ class Contestant(ABC):
         self.partitioned = partitioned
         self._tables = 0
 
+    def restart(self) -> None:
+        """Begin with the first table again; that of now is removed."""
+        if self._tables:
+            self.drop()
+        self._tables = 0
+
+    def attach(self) -> None:
+        """Go on with the first table, which another process has made."""
+        self._tables = 1
+
     def new_table(self) -> None:
         """Begin with a table that does not exist yet; the one before is removed."""
         if self._tables:
@@ -64,8 +74,12 @@ class Contestant(ABC):
     def delete(self, where: str) -> None:
         raise TypeError(f"{self.name} has no DELETE")
 
-    def merge(self, source: DataFrame) -> None:
+    def merge(self, source: DataFrame, *, all_columns: bool = False) -> None:
         raise TypeError(f"{self.name} has no MERGE")
+
+    def insert_row(self, values: str) -> None:
+        """INSERT one row by SQL."""
+        raise TypeError(f"{self.name} has no INSERT")
 
     def compact(self) -> None:
         raise TypeError(f"{self.name} has no compaction")
@@ -150,9 +164,17 @@ class Acid(Contestant):
     def delete(self, where: str) -> None:
         self._acid.delete(self.full_name, where)
 
-    def merge(self, source: DataFrame) -> None:
+    def merge(self, source: DataFrame, *, all_columns: bool = False) -> None:
         merge = self._acid.merge(self.full_name, source, "t.o_id = s.o_id AND t.month = s.month")
-        merge.whenMatchedUpdate(set={"price": "s.price", "status": "s.status"}).whenNotMatchedInsertAll().execute()
+        changed = (
+            merge.whenMatchedUpdateAll()
+            if all_columns
+            else merge.whenMatchedUpdate(set={"price": "s.price", "status": "s.status"})
+        )
+        changed.whenNotMatchedInsertAll().execute()
+
+    def insert_row(self, values: str) -> None:
+        self._acid.sql(f"INSERT INTO {self.full_name} VALUES ({values})")
 
     def compact(self) -> None:
         from tests.spark.compaction import compact_table
@@ -180,12 +202,16 @@ class _Sql(Contestant):
     def delete(self, where: str) -> None:
         self.spark.sql(f"DELETE FROM {self.full_name} WHERE {where}")
 
-    def merge(self, source: DataFrame) -> None:
+    def merge(self, source: DataFrame, *, all_columns: bool = False) -> None:
         source.createOrReplaceTempView("bench_source")
+        changed = "*" if all_columns else "price = s.price, status = s.status"
         self.spark.sql(
             f"MERGE INTO {self.full_name} t USING bench_source s ON t.o_id = s.o_id AND t.month = s.month "
-            "WHEN MATCHED THEN UPDATE SET price = s.price, status = s.status WHEN NOT MATCHED THEN INSERT *"
+            f"WHEN MATCHED THEN UPDATE SET {changed} WHEN NOT MATCHED THEN INSERT *"
         )
+
+    def insert_row(self, values: str) -> None:
+        self.spark.sql(f"INSERT INTO {self.full_name} VALUES ({values})")
 
     def drop(self) -> None:
         self.spark.sql(f"DROP TABLE {self.full_name}")

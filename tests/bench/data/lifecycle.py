@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from tests.bench.data.contestants import Contestant
 from tests.bench.data.orders import COLUMNS, checksum, orders, upserts
+from tests.bench.machine import peak_memory_mb, reset_peak_memory
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 READS = ("all columns", "two columns", "count", "key range")
@@ -21,35 +22,37 @@ CHANGES = ("UPDATE 1 %", "DELETE 1 %", "MERGE 1 %")
 
 @dataclass(frozen=True)
 class Cost:
-    """What one step took: wall time, CPU time of the JVM, and of this process, which is its client."""
+    """What one step took: wall time, CPU time of the JVM, and of this process, which is its client; and memory.
+
+    The peaks are of resident memory during the step, in MB; the JVM's has whatever its heap has grown to before.
+    """
 
     wall_s: float
     jvm_cpu_s: float
     client_cpu_s: float
+    jvm_peak_mb: float = 0.0
+    client_peak_mb: float = 0.0
 
     @property
     def cpu_s(self) -> float:
         return self.jvm_cpu_s + self.client_cpu_s
 
 
-@dataclass
-class Life:
-    """Costs by step, a list entry for each life, and what the checks found by stage."""
-
-    costs: dict[str, list[Cost]] = field(default_factory=dict)
-    checks: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-
 class Clock:
     """Times a step by the wall, and by the CPU of the JVM and of this process, which is its client."""
 
     def __init__(self, jvm: int) -> None:
+        self._jvm = jvm
         self._stat = Path(f"/proc/{jvm}/stat")
 
     def cost(self, step: Callable[[], object]) -> Cost:
+        processes = self._jvm, os.getpid()
+        for process in processes:
+            reset_peak_memory(process)
         jvm_s, client_s, started = self._jvm_cpu_s(), time.process_time(), time.monotonic()
         step()
-        return Cost(time.monotonic() - started, self._jvm_cpu_s() - jvm_s, time.process_time() - client_s)
+        took = time.monotonic() - started, self._jvm_cpu_s() - jvm_s, time.process_time() - client_s
+        return Cost(*took, *map(peak_memory_mb, processes))
 
     def _jvm_cpu_s(self) -> float:
         fields = self._stat.read_text().rpartition(")")[2].split()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hive_acid.spark.jvm.java import ensure_java
-from tests.bench.data.contestants import contestant, settings
+from tests.bench.data.contestants import Contestant, contestant, settings
 from tests.bench.data.lifecycle import Clock, Cost, deleted, live
+from tests.bench.data.orders import orders
 from tests.bench.data.planning import planned
+from tests.bench.data.statements import conditions, first, merges, small
 from tests.bench.data.writers import written
 from tests.waiting import comes
 
@@ -33,8 +36,14 @@ def main() -> None:
     spark = _session(order)
     try:
         clock = Clock(_jvm(spark))
+        _line(answers, versions={"PySpark": spark.version, **_versions(order["jars"])})
         make = partial(contestant, spark=spark, root=order["root"], uri=order["uri"], partitioned=order["partitioned"])
         running = {name: make(name) for name in order["contestants"]}
+        if order["first"]:
+            (one,) = running.values()
+            for step, cost in first(spark, one, clock, order["rows"], order["first"]):
+                _tell(answers, one.name, step, cost)
+            return
         for life in range(order["warm_ups"] + order["lives"]):
             measured = life >= order["warm_ups"]
             for name, one in running.items():
@@ -45,15 +54,42 @@ def main() -> None:
             if one.changes or name == "orc":
                 for step, found in deleted(spark, one, clock, order["rows"], reads=order["reads"]):
                     _tell(answers, name, step, found)
+        for name, one in running.items():
+            for step, cost in _statements(spark, one, clock, order) if one.changes else ():
+                _tell(answers, name, step, cost)
         for name, one in running.items() if order["writers"] else ():
             if one.changes:
                 _line(answers, contestant=name, **written(spark, one, order["writers"])._asdict())
+        if order["first_statements"]:
+            for one in running.values():
+                one.restart()
+                one.new_table()
+                one.load(orders(spark, order["rows"]))
+            return
         for one in running.values():
             one.drop()  # another PySpark may come next, to the same places
         for what, seconds in planned(spark, order["root"], order["uri"], order["reads"]) if order["planning"] else ():
             _line(answers, contestant="hive-acid", planning=what, seconds=seconds)
     finally:
         spark.stop()
+
+
+def _versions(jars: Sequence[str]) -> dict[str, str]:
+    """Versions by the names of jars: ``delta-spark_4.1_2.13-4.4.0.jar``."""
+    names = (Path(jar).stem.rpartition("-") for jar in jars)
+    return {name.split("-")[0]: version for name, _, version in names}
+
+
+def _statements(
+    spark: SparkSession, one: Contestant, clock: Clock, order: dict[str, Any]
+) -> Iterator[tuple[str, Cost]]:
+    times = order["changes"]
+    if order["conditions"]:
+        yield from conditions(spark, one, clock, order["rows"], times)
+    if order["merges"]:
+        yield from merges(spark, one, clock, order["root"], order["rows"], times)
+    if order["small"]:
+        yield from small(spark, one, clock, times * 5)
 
 
 def _tell(answers: Any, name: str, step: str, found: Cost | tuple[int, int], *, measured: bool = True) -> None:
@@ -79,14 +115,15 @@ def _session(order: dict[str, Any]) -> SparkSession:
         "spark.driver.memory": "4g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {PROFILED}",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {PROFILED if order['tuned'] else ''}",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
         "spark.log.level": "ERROR",
-        # Of all contestants' programs together Spark keeps 100 by default, so that none would ever be warm.
-        "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.local.dir": str(Path(order["root"]) / "spark"),
     }
+    if order["tuned"]:
+        # Of all contestants' programs together Spark keeps 100 by default, so that none would ever be warm.
+        fixed["spark.sql.codegen.cache.maxEntries"] = "1000"
     if order["jars"]:
         fixed["spark.jars"] = ",".join(order["jars"])
     for key, value in {**fixed, **settings(order["contestants"], order["root"])}.items():
