@@ -83,7 +83,7 @@ def test_create_table_as(acid: AcidSession, spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("CREATE TABLE d.t (id int, PRIMARY KEY (id))", "PRIMARY KEY is stored and not enforced"),
+        ("CREATE TABLE d.t (id int, UNIQUE (id))", "UNIQUE is stored and not enforced"),
         ("CREATE TABLE d.t (s struct<`a:b`: int>)", "no quotes, so a field cannot be called a:b"),
         ("CREATE TABLE d.t (id int) STORED AS PARQUET", "ORC"),
         ("CREATE TABLE d.t (id int) ROW FORMAT DELIMITED", "full-ACID tables are STORED AS ORC.*TEXTFILE"),
