@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-import hive_acid.spark
-from hive_acid.demo import spark as sparks
 from hive_acid.spark import AcidSession
-from tests.bench.calls.servers import Machine
 from tests.bench.machine import cpu_s
+from tests.bench.session import bench
 from tests.spark.plans import scans
 
 COLUMNS = "id bigint, customer bigint, city string, total decimal(12,2), day date"
@@ -38,16 +33,8 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (1,000,000)")
     parser.add_argument("--rounds", type=int, default=3, help="measured runs of each step, after another (3)")
     options = parser.parse_args()
-    work = Path(tempfile.mkdtemp(prefix="hive-acid-bench-"))
-    try:
-        with Machine(work) as machine, machine.server() as server:
-            session = sparks.start("hive-acid bench", work)
-            with hive_acid.spark.session(session, metastore=server.uri) as acid:
-                acid.create_database("bench")
-                found = _costs(acid, session, options.rows, options.rounds)
-            session.stop()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with bench() as (acid, session, _):
+        found = _costs(acid, session, options.rows, options.rounds)
     print(f"| {options.rows:,} rows | without a key | with a key |\n|---|---|---|")
     for step in found["bench.plain"]:
         print(f"| {step} | {' | '.join(found[name][step] for name in TABLES)} |")

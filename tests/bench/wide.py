@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-import hive_acid.spark
-from hive_acid.demo import spark as sparks
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.spark import AcidSession
-from tests.bench.calls.servers import Machine
 from tests.bench.machine import cpu_s
+from tests.bench.session import bench
 
 ROWS = 2_000
 KINDS = {
@@ -49,17 +45,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="measured runs of each statement, after another (3)")
     options = parser.parse_args()
     widths = [int(width) for width in options.columns.split(",")]
-    work = Path(tempfile.mkdtemp(prefix="hive-acid-bench-"))
-    try:
-        with Machine(work) as machine, machine.server() as server:
-            session = sparks.start("hive-acid bench", work)
-            with hive_acid.spark.session(session, metastore=server.uri) as acid:
-                acid.create_database("bench")
-                for kind in options.kinds.split(","):
-                    _print(kind, widths, [_costs(acid, session, kind, width, options.rounds, work) for width in widths])
-            session.stop()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with bench() as (acid, session, work):
+        for kind in options.kinds.split(","):
+            _print(kind, widths, [_costs(acid, session, kind, width, options.rounds, work) for width in widths])
     return 0
 
 

@@ -16,6 +16,7 @@ from hive_acid.filesystem import files
 from hive_acid.forks import renew_in_children
 from hive_acid.format.orc.protobuf import read_varint
 from hive_acid.format.orc.tail import Tail, plain_section, read_tail, stripe_zone, tail_length
+from hive_acid.format.state import DataFile
 
 FIRST_READ_BYTES = 16 * 1024
 """How much of a file's end is read at once: the whole tail of most files."""
@@ -29,6 +30,11 @@ class DataFilePath(NamedTuple):
     path: str
     size: int
     modified_ms: int = 0
+
+    @classmethod
+    def of(cls, location: str, found: DataFile | files.FileEntry) -> DataFilePath:
+        """That of what was found below a location."""
+        return cls(files.join(location, found.path), found.size, found.modified_ms)
 
 
 class Footers:

@@ -201,7 +201,7 @@ def _look(place: str, entries: Sequence[files.FileEntry], since: Since) -> _Foun
         elif file == VERSION_MARKER:
             found.marked.add(name)
         elif directory.kind is DirectoryKind.DELETE_DELTA and entry.size and not file.endswith("/"):
-            path = DataFilePath(files.join(place, entry.path), entry.size, entry.modified_ms)
+            path = DataFilePath.of(place, entry)
             if directory.min_write_id == directory.max_write_id == since.own:
                 found.own.append(path)
             elif _is_of_others(directory, since):

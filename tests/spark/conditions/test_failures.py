@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
-from hive_acid.spark.conditions.failures import cannot_fail
+from hive_acid.spark.conditions.failures import cannot_fail, compares_as_they_are
+from hive_acid.spark.conditions.predicates import predicate_of
 
 COLUMNS = {
     "n": "int", "big": "bigint", "small": "tinyint", "x": "double", "f": "float", "p": "decimal(12,2)",
@@ -91,6 +92,19 @@ def test_columns_are_looked_into(spark: SparkSession) -> None:
 )  # fmt: skip
 def test_these_may_fail(condition: Any) -> None:
     assert not cannot_fail(condition, TABLE, "t")
+
+
+@pytest.mark.parametrize(
+    "name", ["upper", "length", "substring", "left", "concat", "coalesce", "hash", "pmod", "mod", "year", "hour"]
+)
+@pytest.mark.parametrize("arguments", ["", "*", "DISTINCT n", "n, s, d, p", "n => 1"])
+def test_words_that_spark_will_refuse_are_none(name: str, arguments: str) -> None:
+    """What lacks an argument is Spark's to refuse: it is looked into without an error."""
+    call = f"{name}({arguments})"
+    for condition in (call, f"{call} = 1", f"n IN (1, {call})", f"n BETWEEN {call} AND 1", f"s LIKE {call}"):
+        cannot_fail(condition, TABLE, "t")
+        compares_as_they_are(condition, TABLE, "t")
+        predicate_of(condition, TABLE)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.rows import decode_bucket
@@ -114,9 +113,7 @@ def bucket_merge_plans(
         return Unfit(why)
     if any(file.bucket is None for file in found) or any(of.unfinished for of in state.data):
         return Unfit("a file is still written, or its name tells no bucket")
-    tails = tails_of(
-        [DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms) for file in found]
-    )
+    tails = tails_of([DataFilePath.of(partition.location, file) for file in found])
     if tails is None:
         return Unfit("a footer cannot be read here")
     by_bucket: dict[int, list[_File]] = {}

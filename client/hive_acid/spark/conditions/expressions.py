@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
 from hive_acid.errors import ColumnError
-from hive_acid.spark.conditions.trees import condition_tree
+from hive_acid.spark.conditions.trees import column_named, condition_tree
 
 Expression = Column | str
 """A condition or a value: a Column, or SQL text."""
@@ -45,15 +44,8 @@ def equal_columns(condition: Expression, left: str, right: str, names: Sequence[
     for part in tree.flatten() if isinstance(tree, exp.And) else (tree,):
         equation = part.unnest() if part is not None else None
         if isinstance(equation, exp.EQ):
-            sides = dict(side for side in map(_named, (equation.left, equation.right)) if side is not None)
+            named = map(column_named, (equation.left, equation.right))
+            sides = dict(side for side in named if side is not None and side[0])
             if sides.keys() == {left.lower(), right.lower()}:
                 found.append((sides[left.lower()], sides[right.lower()]))
     return found
-
-
-def _named(side: Any) -> tuple[str, str] | None:
-    """Alias and column of ``alias.column``."""
-    column = side.unnest()
-    if isinstance(column, exp.Column) and column.table and not column.args.get("db"):
-        return column.table.lower(), column.name.lower()
-    return None

@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
-from hive_acid.spark.conditions.literals import INTEGERS, kind_of, type_name
-from hive_acid.spark.conditions.trees import condition_tree
+from hive_acid.spark.conditions.literals import INTEGERS, digits_of, kind_of, type_name
+from hive_acid.spark.conditions.trees import bare, column_named, condition_tree
 
 _DEEPEST = 50
 """What is nested more deeply may fail."""
@@ -110,16 +110,16 @@ class _Reader:
         self._columns = columns
         self._alias = alias
 
-    def is_of_kind_of(self, side: exp.Expr, other: exp.Expr) -> bool:
+    def is_of_kind_of(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
         """Whether a side of a comparison is no whole number and no date, or one beside a value that is one, too."""
         kind = _kind_of_constant(side)
         return kind not in (_Kind.INTEGER, _Kind.DATE) or self._kind(other, _DEEPEST) is kind
 
     def is_test(self, tree: exp.Expr | None, depth: int) -> bool:
         """Whether a tree is a condition that cannot fail."""
-        tree = _bare(tree)
-        if depth < 0 or tree is None:
+        if depth < 0:
             return False
+        tree = bare(tree)
         depth -= 1
         match tree:
             case exp.And() | exp.Or():
@@ -127,9 +127,9 @@ class _Reader:
             case exp.Not():
                 return self.is_test(tree.this, depth)
             case exp.Is():
-                if isinstance(_bare(tree.expression), exp.Boolean):
+                if isinstance(bare(tree.expression), exp.Boolean):
                     return self.is_test(tree.this, depth)
-                return isinstance(_bare(tree.expression), exp.Null) and self._is_known(tree.this, depth)
+                return isinstance(bare(tree.expression), exp.Null) and self._is_known(tree.this, depth)
             case exp.Between():
                 asked = [tree.args["low"], tree.args["high"]]
                 return not tree.args.get("symmetric") and self._are_comparable(tree.this, asked, depth)
@@ -142,7 +142,7 @@ class _Reader:
         if isinstance(tree, _COMPARISONS):
             return self._are_comparable(tree.this, [tree.expression], depth)
         if isinstance(tree, _TESTS_OF_STRINGS):
-            pattern = _bare(tree.expression)
+            pattern = bare(tree.expression)
             is_text = isinstance(pattern, exp.Literal) and pattern.is_string and "\\" not in pattern.this
             return is_text and self._kind(tree.this, depth) is _Kind.STRING
         if isinstance(tree, exp.Anonymous):
@@ -155,7 +155,7 @@ class _Reader:
         """Whether a tree is a value, of any type, that cannot fail to be computed."""
         return self._column(tree) is not None or self._kind(tree, depth) is not None
 
-    def _are_comparable(self, left: exp.Expr, others: Sequence[exp.Expr], depth: int) -> bool:
+    def _are_comparable(self, left: exp.Expr | None, others: Sequence[exp.Expr], depth: int) -> bool:
         """Whether `left` can be compared with each of the others."""
         return bool(others) and all(
             self._is_comparable(left, other, depth) or self._is_comparable(other, left, depth) for other in others
@@ -166,15 +166,15 @@ class _Reader:
         kinds = {self._kind(tree, depth) for tree in trees} - {_Kind.NULL}
         if _Kind.DECIMAL in kinds:
             column = self._column(trees[0])
-            precision, scale = (*map(int, _digits(column)), 0, 0)[:2] if column is not None else (_MOST_DIGITS, 0)
+            precision, scale = digits_of(column) if column is not None else (_MOST_DIGITS, 0)
             if max(precision - scale, _WHOLE_DIGITS) + max(scale, _FRACTION_DIGITS) > _MOST_DIGITS:
                 return False
         return len(kinds) == 1 or any(kinds <= together for together in _OF_ONE_TYPE)
 
-    def _is_comparable(self, left: exp.Expr, right: exp.Expr, depth: int) -> bool:
+    def _is_comparable(self, left: exp.Expr | None, right: exp.Expr | None, depth: int) -> bool:
         column, kind = self._column(left), self._kind(left, depth)
         literals = kind_of(column) if column is not None else None
-        if literals is not None and isinstance(right, exp.Condition) and literals.of_literal(right) is not None:
+        if literals is not None and literals.of_literal(right) is not None:
             return True
         if kind is _Kind.TIMESTAMP and _is_time(right):
             return True
@@ -184,12 +184,12 @@ class _Reader:
         if kind is _Kind.DECIMAL and other is _Kind.DECIMAL:
             # A decimal that holds all of both need not exist.
             beside = self._column(right)
-            return column is not None and beside is not None and _digits(column) == _digits(beside)
+            return column is not None and beside is not None and digits_of(column) == digits_of(beside)
         return kind is other or {kind, other} == {_Kind.INTEGER, _Kind.FRACTION} or _Kind.NULL in (kind, other)
 
     def _kind(self, tree: exp.Expr | None, depth: int) -> _Kind | None:
         """Of what kind the value of a tree is that cannot fail; None where it may, or where there is no such kind."""
-        tree = _bare(tree)
+        tree = bare(tree)
         if depth < 0 or tree is None:
             return None
         depth -= 1
@@ -204,10 +204,8 @@ class _Reader:
         return None
 
     def _column(self, tree: exp.Expr | None) -> catalog.Column | None:
-        tree = _bare(tree)
-        if not isinstance(tree, exp.Column) or tree.args.get("db") or not isinstance(tree.this, exp.Identifier):
-            return None
-        return self._columns.get(tree.name.lower()) if tree.table.lower() in ("", self._alias) else None
+        qualifier, name = column_named(tree) or ("", "")
+        return self._columns.get(name) if qualifier in ("", self._alias) else None
 
     # --- functions -------------------------------------------------------------------------------
 
@@ -221,8 +219,8 @@ class _Reader:
     def _mod(self, tree: exp.Expr, depth: int) -> _Kind | None:
         return self._remainder(tree.this, tree.expression, depth)
 
-    def _remainder(self, left: exp.Expr, right: exp.Expr, depth: int) -> _Kind | None:
-        divisor = _bare(right)
+    def _remainder(self, left: exp.Expr | None, right: exp.Expr | None, depth: int) -> _Kind | None:
+        divisor = bare(right)
         number = divisor.to_py() if isinstance(divisor, exp.Literal) else None
         if _kind_of_constant(divisor) is not _Kind.INTEGER or not isinstance(number, int) or number < 1:
             return None
@@ -267,16 +265,10 @@ _FUNCTIONS: Sequence[tuple[type | tuple[type, ...], Callable[[_Reader, exp.Expr,
 )
 
 
-def _bare(tree: exp.Expr | None) -> exp.Expr | None:
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    return tree
-
-
 def _kind_of_constant(tree: exp.Expr | None) -> _Kind | None:
-    tree = _bare(tree)
+    tree = bare(tree)
     if isinstance(tree, exp.Neg):
-        inner = _bare(tree.this)
+        inner = bare(tree.this)
         return _kind_of_constant(inner) if isinstance(inner, exp.Literal) and not inner.is_string else None
     match tree:
         case exp.Null():
@@ -301,7 +293,7 @@ _TIMES: Mapping[object, _Kind] = {
 
 def _is_time(tree: exp.Expr | None) -> bool:
     """Whether a tree is a text, or a date or time made of one, that surely is a time."""
-    tree = _bare(tree)
+    tree = bare(tree)
     if isinstance(tree, exp.Cast):
         return _kind_of_constant(tree) is not None
     if not isinstance(tree, exp.Literal) or not tree.is_string or not _TIMESTAMP.fullmatch(tree.this):
@@ -311,7 +303,3 @@ def _is_time(tree: exp.Expr | None) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _digits(column: catalog.Column) -> list[str]:
-    return re.findall(r"\d+", column.type)

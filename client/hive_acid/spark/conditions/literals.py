@@ -17,13 +17,14 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Column
 from hive_acid.format.orc.statistics import Bound
+from hive_acid.spark.conditions.trees import bare
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralKind:
     """How literals of SQL and values of Python become exact values of a column's type, None where they do not."""
 
-    of_literal: Callable[[exp.Condition], Bound | None]
+    of_literal: Callable[[exp.Expr | None], Bound | None]
     of_python: Callable[[object], Bound | None]
 
 
@@ -43,36 +44,35 @@ def type_name(column: Column) -> str:
     return re.split(r"[(<]", column.type.strip().lower())[0].strip()
 
 
+def digits_of(column: Column) -> tuple[int, int]:
+    """Precision and scale of a decimal column."""
+    digits = [int(of) for of in re.findall(r"\d+", column.type)]
+    return (digits or [10])[0], digits[1] if len(digits) > 1 else 0
+
+
 def kind_of(column: Column) -> LiteralKind | None:
     """How values of the column's type are told; None for types whose comparisons have rules of their own."""
     name = type_name(column)
     if name in ("decimal", "numeric", "dec"):
-        digits = [int(of) for of in re.findall(r"\d+", column.type)]
-        precision, scale = (digits or [10])[0], digits[1] if len(digits) > 1 else 0
+        precision, scale = digits_of(column)
         return LiteralKind(lambda tree: _decimal_literal(tree, precision, scale), lambda value: _decimal(value, scale))
     return _KINDS.get("int" if name in INTEGERS else name)
 
 
-def _bare(tree: exp.Condition) -> exp.Condition:
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    return tree
-
-
-def _number(tree: exp.Condition) -> Decimal | None:
+def _number(tree: exp.Expr | None) -> Decimal | None:
     """A number without exponent, as SQL has it: exact."""
-    tree = _bare(tree)
-    negative = isinstance(tree, exp.Neg)
-    tree = _bare(tree.this) if negative else tree
+    tree = bare(tree)
+    if negative := isinstance(tree, exp.Neg):
+        tree = bare(tree.this)
     if not isinstance(tree, exp.Literal) or tree.is_string or not re.fullmatch(r"\d+(\.\d*)?|\.\d+", tree.this):
         return None
     number = Decimal(tree.this)
     return -number if negative else number
 
 
-def _text(tree: exp.Condition) -> str | None:
+def _text(tree: exp.Expr | None) -> str | None:
     """A text without quotes in it: two of them are one, or none by a setting of Spark."""
-    tree = _bare(tree)
+    tree = bare(tree)
     return tree.this if isinstance(tree, exp.Literal) and tree.is_string and "'" not in tree.this else None
 
 
@@ -84,14 +84,14 @@ def _integer(value: object) -> int | None:
     return value
 
 
-def _integer_literal(tree: exp.Condition) -> int | None:
+def _integer_literal(tree: exp.Expr | None) -> int | None:
     text = _text(tree)
     if text is not None:
         return int(text) if _INTEGER.fullmatch(text) and text != "-0" else None
     return _integer(_number(tree))
 
 
-def _decimal_literal(tree: exp.Condition, precision: int, scale: int) -> Decimal | None:
+def _decimal_literal(tree: exp.Expr | None, precision: int, scale: int) -> Decimal | None:
     """A number beside which no value of the column is rounded: there is a decimal that holds all of both types.
 
     Without one Spark gives up places behind the point, and 1E-38 is equal to 0.
@@ -151,8 +151,8 @@ def _boolean(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _boolean_literal(tree: exp.Condition) -> bool | None:
-    tree = _bare(tree)
+def _boolean_literal(tree: exp.Expr | None) -> bool | None:
+    tree = bare(tree)
     return bool(tree.this) if isinstance(tree, exp.Boolean) else None
 
 
@@ -160,11 +160,11 @@ def _day(value: object) -> date | None:
     return value if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
-def _day_literal(tree: exp.Condition) -> date | None:
+def _day_literal(tree: exp.Expr | None) -> date | None:
     """A date as such or as text; of other texts and times Spark's rules are many."""
-    tree = _bare(tree)
+    tree = bare(tree)
     if isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE:
-        tree = _bare(tree.this)
+        tree = bare(tree.this)
     text = _text(tree)
     try:
         return date.fromisoformat(text) if text and _DATE.fullmatch(text) else None

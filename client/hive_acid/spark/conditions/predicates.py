@@ -20,7 +20,7 @@ from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.format.orc.statistics import Bound, ColumnStatistics
 from hive_acid.spark.conditions.literals import kind_of, type_name
-from hive_acid.spark.conditions.trees import condition_tree
+from hive_acid.spark.conditions.trees import bare, column_named, condition_tree
 
 MOST_VALUES = 1000
 """A list of more values is taken as the range from its least to its greatest."""
@@ -230,7 +230,7 @@ _DEEPEST = 100
 """What is nested more deeply is not looked into."""
 
 
-def _parts(tree: exp.Condition) -> Iterator[exp.Condition]:
+def _parts(tree: exp.Expr) -> Iterator[exp.Condition]:
     """What AND or OR connects: a chain of thousands, of which each is the left side of the next, as one list."""
     return (part for part in tree.flatten() if isinstance(part, exp.Condition))
 
@@ -245,11 +245,10 @@ class _Reader:
         self._qualifiers = qualifiers
         self._others = others
 
-    def read(self, tree: exp.Condition, depth: int = 0) -> Predicate | None:
-        if depth > _DEEPEST:
+    def read(self, tree: exp.Expr | None, depth: int = 0) -> Predicate | None:
+        tree = bare(tree)
+        if depth > _DEEPEST or tree is None:
             return None
-        while isinstance(tree, exp.Paren):
-            tree = tree.this
         kind = type(tree)
         if kind in _CONNECTIVES:
             together = all_of if kind is exp.And else any_of
@@ -267,11 +266,10 @@ class _Reader:
             return self._null_test(tree.this, is_null=True)
         return self._boolean(tree, is_true=True)
 
-    def _not(self, tree: exp.Condition, depth: int) -> Predicate | None:
-        if depth > _DEEPEST:
+    def _not(self, tree: exp.Expr | None, depth: int) -> Predicate | None:
+        tree = bare(tree)
+        if depth > _DEEPEST or tree is None:
             return None
-        while isinstance(tree, exp.Paren):
-            tree = tree.this
         kind = type(tree)
         if kind is exp.Not:
             return self.read(tree.this, depth + 1)
@@ -284,7 +282,7 @@ class _Reader:
             return self._null_test(tree.this, is_null=False)
         return self._boolean(tree, is_true=False)
 
-    def _boolean(self, tree: exp.Condition, *, is_true: bool) -> Predicate | None:
+    def _boolean(self, tree: exp.Expr | None, *, is_true: bool) -> Predicate | None:
         """A boolean column as a condition by itself."""
         column = self._column(tree)
         if column is None or type_name(column) != "boolean":
@@ -317,12 +315,11 @@ class _Reader:
         column = self._column(tree)
         return None if column is None else NullTest(column.name, is_null)
 
-    def _column(self, tree: exp.Condition) -> catalog.Column | None:
-        while isinstance(tree, exp.Paren):
-            tree = tree.this
-        if not isinstance(tree, exp.Column) or tree.args.get("db") or not isinstance(tree.this, exp.Identifier):
+    def _column(self, tree: exp.Expr | None) -> catalog.Column | None:
+        named = column_named(tree)
+        if named is None:
             return None
-        name, qualifier = tree.name.lower(), tree.table.lower()
+        qualifier, name = named
         if qualifier not in self._qualifiers if qualifier else name in self._others:
             return None
         return self._columns.get(name)

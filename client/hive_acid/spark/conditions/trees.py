@@ -81,6 +81,19 @@ def _is_plain_name(name: str) -> bool:
     return _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _CONSTANTS
 
 
+def bare(tree: exp.Expr | None) -> exp.Expr | None:
+    """A tree without the parentheses around it; None for an argument that is missing."""
+    return None if tree is None else tree.unnest()
+
+
+def column_named(tree: exp.Expr | None) -> tuple[str, str] | None:
+    """The qualifier, "" without one, and the name of a tree that is a column, both in lower case."""
+    column = bare(tree)
+    if not isinstance(column, exp.Column) or column.args.get("db") or not isinstance(column.this, exp.Identifier):
+        return None
+    return column.table.lower(), column.name.lower()
+
+
 def is_of_connect(condition: Column) -> bool:
     """Whether a Column is one of a Connect session, which may hold references to frames."""
     return "_expr" in vars(condition)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import pairwise
 
-from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource, rows_within
 from hive_acid.format.orc.tail import Tail
@@ -62,7 +61,7 @@ def _counted(state: TableState) -> tuple[int | None, Choice[Counting]]:
 
 def _paths(partition: PartitionState) -> list[DataFilePath]:
     return [
-        DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
+        DataFilePath.of(partition.location, file)
         for directory in partition.state.data
         for file in directory.files
         if file.size

@@ -155,12 +155,7 @@ def _event_files(deletes: Iterable[Deletes]) -> list[list[DataFilePath]] | None:
     for partition, deltas in deletes:
         if any(found.unfinished for found in deltas):
             return None
-        of = [
-            DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
-            for found in deltas
-            for file in found.files
-            if file.size
-        ]
+        of = [DataFilePath.of(partition.location, file) for found in deltas for file in found.files if file.size]
         if not all(file.modified_ms for file in of):
             return None
         wanted.append(of)

@@ -18,14 +18,13 @@ from typing import NamedTuple
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
-from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.orc.statistics import UNKNOWN, Bound, ColumnStatistics
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import KEY
 from hive_acid.format.state import DataDirectory, DataFile
-from hive_acid.spark.conditions.literals import type_name
+from hive_acid.spark.conditions.literals import digits_of, type_name
 from hive_acid.spark.conditions.predicates import Predicate, is_beyond, may_match, restricted
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import Choice
@@ -88,7 +87,7 @@ def _value(key: catalog.Column, text: str) -> Bound | None:
         except ValueError:
             return None
     if kind == "decimal" and _DECIMAL.fullmatch(text):
-        precision, scale = ([int(n) for n in re.findall(r"\d+", key.type)] + [0])[:2] if "(" in key.type else (10, 0)
+        precision, scale = digits_of(key)
         whole, _, fraction = text.lstrip("-").partition(".")
         return Decimal(text) if len(fraction) <= scale and len(whole) <= precision - scale else None
     return None
@@ -117,7 +116,7 @@ class _Candidate(NamedTuple):
 
     @property
     def path(self) -> DataFilePath:
-        return DataFilePath(files.join(self.partition.location, self.file.path), self.file.size, self.file.modified_ms)
+        return DataFilePath.of(self.partition.location, self.file)
 
 
 def with_files_pruned(state: TableState, wanted: Predicate | None) -> TableState:

@@ -124,7 +124,7 @@ def _are_dropped(transaction: Transaction, table: Table, own: str, entries: Sequ
         state = directory_state(entries, write_ids, transaction.snapshot, metadata)
         if state.base is None or state.insert_deltas or state.delete_deltas:
             return False
-        base = [DataFilePath(files.join(own, file.path), file.size, file.modified_ms) for file in state.base.files]
+        base = [DataFilePath.of(own, file) for file in state.base.files]
         if any(tail.rows for tail in SHARED.read(base)):
             return False
     except (FormatError, NotEnoughHistoryError):

@@ -52,7 +52,7 @@ def find_files(path: str) -> list[DataFilePath]:
             claimed = claims_to_be_data(entry.path)
             advice = "it holds an ACID table: export that one, or insert its rows" if claimed else "name it by itself"
             raise FormatError(f"{path} has a directory in it, {entry.path.partition('/')[0]}: {advice}")
-        found.append(DataFilePath(files.join(path, entry.path), entry.size, entry.modified_ms))
+        found.append(DataFilePath.of(path, entry))
     if not found:
         raise NoFilesError(f"there are no files to take in at {path}")
     return found

@@ -53,7 +53,7 @@ def _of_directory(table: Table, partition: str, location: str) -> list[UpgradeFi
         directory = parse_directory(top)
         if directory is None or directory.kind is not DirectoryKind.INSERT_DELTA or parse_bucket_file(name) is None:
             continue
-        deltas.setdefault(top, []).append(DataFilePath(files.join(location, entry.path), entry.size, entry.modified_ms))
+        deltas.setdefault(top, []).append(DataFilePath.of(location, entry))
     found = []
     for directory_name, of_directory in sorted(deltas.items()):
         for file in of_directory:

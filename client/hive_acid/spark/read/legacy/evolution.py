@@ -36,7 +36,9 @@ def names_in_directories(spark: SparkSession, table: Table, places: Sequence[Pla
 
     Raises UnsupportedTableError for files that cannot be read, or that differ within one directory.
     """
-    found = {files.join(at, of.name): [_path(at, file) for file in of.files if file.size] for at, of in places}
+    found = {
+        files.join(at, of.name): [DataFilePath.of(at, file) for file in of.files if file.size] for at, of in places
+    }
     found = {directory: of for directory, of in found.items() if of}
     if not found:
         return {}
@@ -65,7 +67,7 @@ def names_in_originals(
     Raises UnsupportedTableError for files that cannot be read, or that do have ACID columns, and for fields of structs
     that Spark would not find in a session that minds case.
     """
-    wanted = [_path(location, file) for file in found]
+    wanted = [DataFilePath.of(location, file) for file in found]
     columns = [column.name for column in table.columns]
     renamed = is_marked_renamed(table.parameters)
     acid = {name.lower() for name, _ in ACID_FIELDS}
@@ -79,10 +81,6 @@ def names_in_originals(
         else:
             names[file.path] = stands_under(columns, in_file)
     return names
-
-
-def _path(location: str, file: DataFile) -> DataFilePath:
-    return DataFilePath(files.join(location, file.path), file.size, file.modified_ms)
 
 
 def _names(spark: SparkSession, wanted: Sequence[DataFilePath], *, within_row: bool) -> list[tuple[str, ...]]:

@@ -32,12 +32,7 @@ def may_hold_updates(found: DataDirectory) -> bool:
 
 def hold_updates(spark: SparkSession, location: str, found: Sequence[DataDirectory]) -> bool:
     """Whether any file of `found`, directories below `location`, has an event that is no insert."""
-    wanted = [
-        DataFilePath(files.join(location, file.path), file.size, file.modified_ms)
-        for of in found
-        for file in of.files
-        if file.size
-    ]
+    wanted = [DataFilePath.of(location, file) for of in found for file in of.files if file.size]
     try:
         for tail in SHARED.read(wanted):
             column = tail.column("operation")
