@@ -2664,6 +2664,7 @@ struct HiveAcidReplaceTableRequest {
 struct HiveAcidCommitRowsRequest {
   1: required i64 txnid
   2: required list<i64> checkedTxnIds
+  3: optional CommitTxnKeyValue keyValue
 }
 
 // A change of the same table, or partition, by a transaction that was not checked.

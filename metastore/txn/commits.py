@@ -36,6 +36,33 @@ class CommitParameter:
     key: str
     value: str
 
+    def refuse_unfit(self, txn_id: TxnId) -> None:
+        """Raise MetaError if no commit sets it: of `txn_id`, say."""
+        if not self.key.startswith(PARAMETER_PREFIX):
+            raise MetaError(
+                f"transaction {txn_id} is not committed: a commit sets only parameters whose names begin with"
+                f" {PARAMETER_PREFIX}, and '{self.key}' does not"
+            )
+        if self.key.startswith(PROGRESS_PREFIX) and not is_batch(self.value):
+            raise MetaError(
+                f"transaction {txn_id} is not committed: '{self.key}' holds the number of a batch, and"
+                f" '{self.value}' is none"
+            )
+
+    def refuse(self, txn_id: TxnId, rows: Rows) -> None:
+        """Raise MetaError if the rows of a commit say that it could not be set."""
+        outcome = next(row[1] for row in rows if row[0] is not None)
+        if outcome == "no_parameter":
+            raise MetaError(
+                f"transaction {txn_id} is not committed: table id {self.table_id} has no parameter '{self.key}' to be"
+                " set; give it one by an ALTER TABLE first"
+            )
+        if outcome == "not_newer":
+            raise MetaError(
+                f"transaction {txn_id} is not committed: batch {self.value} of '{self.key}' or a later one is in"
+                f" table id {self.table_id} already"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicationState:
@@ -116,23 +143,15 @@ class ExtendedCommits:
         A replayed transaction that has ended is fine.
         """
         parameter, state, writes = extras.parameter, extras.state, extras.writes
-        if parameter is not None and not parameter.key.startswith(PARAMETER_PREFIX):
-            raise MetaError(
-                f"transaction {txn_id} is not committed: a commit sets only parameters whose names begin with"
-                f" {PARAMETER_PREFIX}, and '{parameter.key}' does not"
-            )
-        if parameter is not None and parameter.key.startswith(PROGRESS_PREFIX) and not is_batch(parameter.value):
-            raise MetaError(
-                f"transaction {txn_id} is not committed: '{parameter.key}' holds the number of a batch, and"
-                f" '{parameter.value}' is none"
-            )
+        if parameter is not None:
+            parameter.refuse_unfit(txn_id)
         rows = self._db.call(
             "commit_txn_with",
             txn_id,
             skip_conflict_check,
             CONFLICT_REASON,
             extras.policy,
-            *((parameter.table_id, parameter.key, parameter.value) if parameter else (None, None, None)),
+            *stored_parameter(parameter),
             *_stored_state(state),
             [stored_name(write.db) for write in writes],
             [stored_name(write.table) for write in writes],
@@ -140,16 +159,8 @@ class ExtendedCommits:
             [write.write_id for write in writes],
         )
         target, outcome = next(row[:2] for row in rows if row[0] is not None)
-        if outcome == "no_parameter" and parameter is not None:
-            raise MetaError(
-                f"transaction {txn_id} is not committed: table id {parameter.table_id} has no parameter"
-                f" '{parameter.key}' to be set; give it one by an ALTER TABLE first"
-            )
-        if outcome == "not_newer" and parameter is not None:
-            raise MetaError(
-                f"transaction {txn_id} is not committed: batch {parameter.value} of '{parameter.key}' or a later one is"
-                f" in table id {parameter.table_id} already"
-            )
+        if parameter is not None:
+            parameter.refuse(txn_id, rows)
         if outcome in ("no_database", "no_table") and state is not None:
             missing = f"database {state.db}" if outcome == "no_database" else f"table {state.db}.{state.table}"
             raise MetaError(f"transaction {txn_id} is not committed: {missing} does not exist, so has no repl.last.id")
@@ -177,6 +188,11 @@ class ExtendedCommits:
 def _rows_of(function: Function[Any]) -> Select[Any]:
     """All columns of the rows that a stored function gives."""
     return select(text("*")).select_from(function.alias())
+
+
+def stored_parameter(parameter: CommitParameter | None) -> tuple[object, ...]:
+    """The columns of a parameter: table id, key, value."""
+    return (parameter.table_id, parameter.key, parameter.value) if parameter else (None, None, None)
 
 
 def _stored_state(state: ReplicationState | None) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.database import Database
 from metastore.txn.calls import Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
+from metastore.txn.commits import CommitParameter, stored_parameter
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
 from metastore.txn.keeping import Keeping
@@ -185,13 +186,22 @@ class TxnService:
         """See `commit_soon`."""
         self._db.wait(self.commit_soon(txn_id, skip_conflict_check))
 
-    def commit_rows(self, txn_id: TxnId, checked: Collection[TxnId]) -> list[OtherChange]:
+    def commit_rows(
+        self, txn_id: TxnId, checked: Collection[TxnId], parameter: CommitParameter | None = None
+    ) -> list[OtherChange]:
         """Commit as `commit_soon` a transaction whose owner knows that those `checked` have changed other rows.
 
         If others have changed the same data, too, nothing is done, and what they have changed is returned: the
         transaction is still open. What no owner can know is a conflict, such as that a rebalance has renamed all rows.
+
+        The commit gives a table's `parameter` its value, too. Raises MetaError if it cannot: then the transaction is
+        still open.
         """
-        rows = self._db.call("commit_rows", txn_id, list(checked), CONFLICT_REASON)
+        if parameter is not None:
+            parameter.refuse_unfit(txn_id)
+        rows = self._db.call("commit_rows", txn_id, list(checked), CONFLICT_REASON, *stored_parameter(parameter))
+        if parameter is not None:
+            parameter.refuse(txn_id, rows)
         if unchecked := [row for row in rows if row[1] == "unchecked"]:
             return [OtherChange(row[3], row[4], row[5], row[8], row[11]) for row in unchecked]
         (answer,) = self._commit.answers([Commit(txn_id, skips_check=False)], [row[:11] for row in rows])

@@ -19,6 +19,7 @@ from hive_acid.errors import (
     NoSuchTxnError,
     TransactionClosedError,
 )
+from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.protocol import Question
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.transactions.transaction import Transaction
@@ -119,13 +120,15 @@ def test_a_first_answer_without_sense(proxy: Meddler) -> None:
         connect(proxy.uri, timeout_ms=400)
 
 
-COMMITS = ("commit_txn", "hive_acid_commit_rows")
+COMMITS = ("commit_txn", "hive_acid_commit_rows", "hive_acid_commit_rows of a batch")
 
 
-def by_rows(transaction: Transaction, commit: str) -> None:
+def by_rows(connection: Connection, transaction: Transaction, commit: str) -> None:
     """Have it be a transaction that commits by this method."""
-    if commit == "hive_acid_commit_rows":
+    if commit != "commit_txn":
         transaction.changed.begin("d.t", is_partitioned=False)
+    if commit.endswith("of a batch"):
+        transaction.set_with_commit(connection.table("d", "t").id, progress_parameter("q"), "0")
 
 
 @pytest.mark.parametrize("commit", COMMITS)
@@ -135,13 +138,14 @@ def test_a_commit_without_its_answer_touches_no_file(
 ) -> None:
     removed: list[int] = []
     transaction = connection.begin()
-    by_rows(transaction, commit)
+    by_rows(connection, transaction, commit)
     transaction.write_id("d", "t")
     transaction.on_abort(lambda: removed.append(1))
-    proxy.faults[commit] = fault
+    proxy.faults[commit.split()[0]] = fault
     transaction.commit()  # which may be repeated
     assert transaction.state is TransactionState.COMMITTED
     assert not removed
+    assert last_batch(connection.table("d", "t").parameters, "q") == (0 if commit.endswith("of a batch") else None)
 
 
 @pytest.mark.parametrize("method", ["get_table_req", "lock", "get_open_txns_info"])
@@ -174,10 +178,10 @@ def test_files_go_after_an_interrupted_commit_only_if_it_has_not_committed(
     removed: list[int] = []
     with connect(proxy.uri) as connection:
         transaction = connection.begin()
-        by_rows(transaction, commit)
+        by_rows(connection, transaction, commit)
         write_id = transaction.write_id("d", "t")
         transaction.on_abort(lambda: removed.append(1))
-        proxy.faults[commit] = fault
+        proxy.faults[commit.split()[0]] = fault
         with interrupted(KeyboardInterrupt, 0.4):
             transaction.commit()
         if fault == "lost":

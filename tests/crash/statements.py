@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,8 @@ def _arriving(acid: Any, database: str, scratch: Path) -> None:
     (scratch / f"{database}-arriving" / "rows.json").write_text("\n".join(map(json.dumps, rows)))
 
 
-def _sink(acid: Any, database: str, scratch: Path) -> None:
-    sink = acid.sink(f"{database}.t", query="q")
+def _sink(acid: Any, database: str, scratch: Path, **options: Any) -> None:
+    sink = acid.sink(f"{database}.t", query="q", **options)
 
     def batch(frame: Any, batch_id: int) -> None:
         sink(frame, batch_id)
@@ -175,5 +176,6 @@ STATEMENTS = {
     "load data": KilledStatement(_load_data, _with_a_file, only_in_long_runs=True),
     "truncate": KilledStatement(_truncate, _divided, only_in_long_runs=True),
     "sink": KilledStatement(_sink, _arriving),
+    "sink that upserts": KilledStatement(partial(_sink, mode="upsert", keys=["id"]), _arriving),
     "stream": KilledStatement(_streamed, _divided),
 }

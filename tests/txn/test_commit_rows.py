@@ -2,23 +2,31 @@
 
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
-from hive_acid.errors import NoSuchTxnError, TxnAbortedError
+from hive_acid.errors import MetaError, NoSuchTxnError, TxnAbortedError
+from hive_acid.format.progress import progress_parameter
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.wire import ttypes
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.store.database import Database
+from metastore.txn.commits import CommitExtras, CommitParameter, ExtendedCommits
+from metastore.txn.config import TxnConfig
 from metastore.txn.models import OtherChange
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnState, TxnType
-from tests.caller import Caller
+from tests.caller import Caller, refused
+from tests.checklist.tables import create_database, create_table, get_table
+from tests.served import Served
 
 OpenOne = Callable[..., TxnId]
 Write = Callable[..., None]
 INSERT, UPDATE, DELETE = Operation.INSERT, Operation.UPDATE, Operation.DELETE
+KEY = progress_parameter("clicks")
 
 
 def state(txns: TxnService, txn_id: TxnId) -> TxnState:
@@ -156,25 +164,94 @@ def test_of_two_that_change_one_row_one_commits(seed: int, txns: TxnService, ope
     assert len(committed) > 10
 
 
-def test_over_thrift(ann: Caller, server: object) -> None:
-    first, second = ann.call("open_txns", ttypes.OpenTxnRequest(num_txns=2, user="ann", hostname="h")).txn_ids
-    for txn_id in (first, second):
-        ann.call("allocate_table_write_ids", ttypes.AllocateTableWriteIdsRequest("db", "t", txnIds=[txn_id]))
-        component = ttypes.LockComponent(
-            type=ttypes.LockType.SHARED_WRITE,
-            level=ttypes.LockLevel.TABLE,
-            dbname="db",
-            tablename="t",
-            operationType=ttypes.DataOperationType.UPDATE,
-            isTransactional=True,
-        )
-        ann.call("lock", ttypes.LockRequest(component=[component], txnid=txn_id, user="ann", hostname="h"))
+def changing(ann: Caller, number: int) -> list[int]:
+    """So many open transactions that have changed ``d.t``."""
+    txn_ids = ann.open(number)
+    for txn_id in txn_ids:
+        ann.write(txn_id, "d/t", "u")
+    return txn_ids
 
-    def commit(txn_id: int, *checked: int) -> list[tuple[object, ...]]:
-        request = ttypes.HiveAcidCommitRowsRequest(txnid=txn_id, checkedTxnIds=list(checked))
-        found = ann.call("hive_acid_commit_rows", request).unchecked
-        return [(of.dbname, of.tablename, of.partname, of.txnid, of.writeid) for of in found]
 
-    assert commit(first) == []
-    assert commit(second) == [("db", "t", None, first, 1)]
-    assert commit(second, first) == []
+def commit(ann: Caller, txn_id: int, *checked: int, parameter: object = None) -> list[tuple[object, ...]]:
+    request = ttypes.HiveAcidCommitRowsRequest(txnid=txn_id, checkedTxnIds=list(checked), keyValue=parameter)
+    found = ann.call("hive_acid_commit_rows", request).unchecked
+    return [(of.dbname, of.tablename, of.partname, of.txnid, of.writeid) for of in found]
+
+
+def test_over_thrift(ann: Caller) -> None:
+    first, second = changing(ann, 2)
+    assert commit(ann, first) == []
+    assert commit(ann, second) == [("d", "t", None, first, 1)]
+    assert commit(ann, second, first) == []
+
+
+# --- with a batch of a stream -----------------------------------------------------------------------
+
+
+def test_a_batch_is_noted_with_the_commit_or_not_at_all(ann: Caller) -> None:
+    create_database(ann, "d")
+    table_id = int(create_table(ann, "d").id)
+    first, second, late, again = changing(ann, 4)
+
+    def batch(number: str) -> object:
+        return ttypes.CommitTxnKeyValue(tableId=table_id, key=KEY, value=number)
+
+    def noted() -> str | None:
+        found: str | None = get_table(ann, "d").parameters.get(KEY)
+        return found
+
+    assert commit(ann, first) == []
+    assert commit(ann, second, parameter=batch("3")) == [("d", "t", None, first, 1)]
+    assert noted() is None
+    for _ in range(2):  # also where the answer was lost
+        assert commit(ann, second, first, parameter=batch("3")) == []
+        assert noted() == "3"
+    with refused("MetaException", "batch 3 .* or a later one is in"):
+        commit(ann, late, first, second, parameter=batch("3"))
+    assert ann.snapshot().open_ids == (late, again)
+    assert commit(ann, late, first, second, parameter=batch("4")) == []
+    assert noted() == "4"
+    for key, value, words in (
+        (KEY, "x", "holds the number"),
+        ("x", "1", "begin with _meta"),
+        ("_meta.x", "1", "has no"),
+    ):
+        parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
+        with refused("MetaException", words):
+            commit(ann, again, first, second, late, parameter=parameter)
+    with refused("TxnAbortedException", "write conflict"):
+        ann.commit(again, keyValue=batch("5"))
+    with refused("TxnAbortedException", "already aborted"):
+        commit(ann, again, first, second, late, parameter=batch("5"))
+    assert noted() == "4"
+
+
+def test_of_many_with_one_batch_at_once_one_commits(ann: Caller, server: Served) -> None:
+    """Some by rows and some by partitions: nobody waits for another one for ever."""
+    create_database(ann, "d")
+    table_id = int(create_table(ann, "d").id)
+    txns, commits = TxnService(server.db, TxnConfig()), ExtendedCommits(server.db)
+    for number in range(12):
+        some = changing(ann, 4)
+        together = Barrier(len(some))
+
+        def finish(
+            txn_id: int, number: int = number, some: list[int] = some, together: Barrier = together
+        ) -> int | None:
+            parameter = CommitParameter(table_id, KEY, str(number))
+            together.wait(30)
+            try:
+                if txn_id % 2:
+                    commits.commit_txn(TxnId(txn_id), CommitExtras(parameter=parameter))
+                else:
+                    assert txns.commit_rows(TxnId(txn_id), list(map(TxnId, some)), parameter) == []
+            except (MetaError, TxnAbortedError):
+                return None
+            return txn_id
+
+        with ThreadPoolExecutor(len(some)) as pool:
+            done = [one for one in pool.map(finish, some) if one is not None]
+        assert len(done) == 1
+        assert get_table(ann, "d").parameters[KEY] == str(number)
+        for txn_id in set(ann.snapshot().open_ids):
+            ann.abort(txn_id)

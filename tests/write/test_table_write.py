@@ -17,6 +17,7 @@ from hive_acid.errors import (
     TableChangedError,
     TransactionExpiredError,
     UnsupportedTableError,
+    WriteConflictError,
 )
 from hive_acid.filesystem import files
 from hive_acid.protocol import Question
@@ -151,9 +152,10 @@ def test_the_lock_follows_what_is_found_behind_it(world: World) -> None:
     for transaction in (first, second):
         begun = world.begin(transaction, intent=Intent(Operation.UPDATE, inserts_what_lacks=True))
         assert not begun.table.partition_keys
+        transaction.changed.look_before_commit("d.t", lambda since, places: f"both in {places}")
         begun.publish(*staged(begun, ()))
     first.commit()
-    with pytest.raises(Exception, match="write conflict"):
+    with pytest.raises(WriteConflictError, match=r"\(both in "):
         second.commit()
 
 

@@ -198,7 +198,9 @@ class Transaction(WritingTransaction):
         checked: list[int] = []
         for _ in range(_MOST_CHECKS if self._commits_by_rows else 0):
             try:
-                request = ttypes.HiveAcidCommitRowsRequest(txnid=self.id, checkedTxnIds=checked)
+                request = ttypes.HiveAcidCommitRowsRequest(
+                    txnid=self.id, checkedTxnIds=checked, keyValue=self._parameter
+                )
                 others = self._connection.call("hive_acid_commit_rows", request).unchecked
             except UnknownMethodError:  # another metastore
                 break
@@ -212,9 +214,11 @@ class Transaction(WritingTransaction):
 
     @property
     def _commits_by_rows(self) -> bool:
-        """Whether its commit may go by the rows that it has changed, and not by their partitions."""
-        has_company = self._parameter is not None or self._replacement is not None
-        return bool(self.changed.tables) and self.isolation is Isolation.SNAPSHOT and not has_company
+        """Whether its commit may go by the rows that it has changed, and not by their partitions.
+
+        Who replaces a table has changed more than rows.
+        """
+        return bool(self.changed.tables) and self.isolation is Isolation.SNAPSHOT
 
     def since(self, database: str, table: str) -> Since:
         """What it sees of a table to which it writes, beside what there is by now, its own rows included."""

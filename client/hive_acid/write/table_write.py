@@ -71,20 +71,18 @@ class Intent:
 
     `partition` gives the name of the one partition that it goes to, None if it goes to others or rows decide.
     `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
-    then, so of two statements that would insert the same rows into one only the first commits. One that
-    `looks_for_others`, by `ChangedRows.look_before_commit`, commits if they are other rows. New rows of which it
-    `keeps_keys` have the primary key of those that they replace. An overwrite that may go
-    on `beside_readers` does not wait for them. `redefined` makes of the table that is there the one whose rows come in
-    the place of all others, with other columns or buckets: its definition comes with the commit. One without an id is
-    another table, which takes the place of that one (`successor`). `also` says what else it does to rows, which takes
-    the right to that.
+    then, and it is looked, by `ChangedRows.look_before_commit`, what others have put there: of two statements that
+    would insert the same rows only the first commits. New rows of which it `keeps_keys` have the primary key of those
+    that they replace. An overwrite that may go on `beside_readers` does not wait for them. `redefined` makes of the
+    table that is there the one whose rows come in the place of all others, with other columns or buckets: its
+    definition comes with the commit. One without an id is another table, which takes the place of that one
+    (`successor`). `also` says what else it does to rows, which takes the right to that.
     """
 
     operation: Operation
     also: tuple[Operation, ...] = ()
     overwrites: bool = False
     inserts_what_lacks: bool = False
-    looks_for_others: bool = False
     keeps_keys: Callable[[Table], bool] = field(default=lambda table: False)
     beside_readers: bool = False
     redefined: Callable[[Table], Table] | None = None
@@ -200,9 +198,9 @@ class TableWrite:
             # Its write id is fixed now, and hides what came before, such as rows with a column that was added since the
             # look above. So it goes by what a look behind it says.
             table = definitions.now(meant, transaction)
-        if intent.overwrites or (intent.inserts_what_lacks and not intent.looks_for_others):
+        if intent.overwrites:
             transaction.changed.begin_more()
-        elif intent.operation is not Operation.INSERT or intent.brings_keys(table):
+        elif intent.operation is not Operation.INSERT or intent.inserts_what_lacks or intent.brings_keys(table):
             transaction.changed.begin(table_name(table.database, table.name), is_partitioned=bool(table.partition_keys))
         if intent.claims_all(table):
             transaction.compares_keys_of(table.database, table.name)
@@ -546,7 +544,7 @@ class TableWrite:
         all_changed = intent.overwrites or intent.inserts_what_lacks or is_key_of_partition
         changed = {one.partition for one in published if all_changed or one.files.kind == DELETE}
         added = {one.partition for one in published} - changed
-        change = Operation.UPDATE if is_key_of_partition and not intent.overwrites else intent.operation
+        change = Operation.UPDATE if intent.operation is Operation.INSERT else intent.operation
         for touched, what in ((changed, change), (added, Operation.INSERT)):
             # Nothing touched is told as well: until then the whole table counts as written to.
             if touched or not published:

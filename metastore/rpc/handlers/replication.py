@@ -48,6 +48,12 @@ def is_extended(request: Any) -> bool:
     )
 
 
+def parameter_of(request: Any) -> CommitParameter | None:
+    """What a commit sets of a table, if it does."""
+    given = request.keyValue
+    return CommitParameter(given.tableId, given.key, given.value) if given else None
+
+
 class SpecialCalls:
     """The special requests of RPCs that are hot otherwise: Thrift structs in and out."""
 
@@ -101,11 +107,11 @@ def handlers(replication: ReplicationService) -> dict[str, Handler]:
 
 
 def _extras(request: Any) -> CommitExtras:
-    parameter, state = request.keyValue, request.replLastIdInfo
+    state = request.replLastIdInfo
     is_replay = is_replayed_end(request)
     return CommitExtras(
         policy=request.replPolicy if is_replay else None,
-        parameter=CommitParameter(parameter.tableId, parameter.key, parameter.value) if parameter else None,
+        parameter=parameter_of(request),
         state=ReplicationState(state.lastReplId, state.database, state.table, tuple(state.partitionList or ()))
         if state
         else None,

@@ -18,6 +18,7 @@ from metastore.rpc.handlers.replication import (
     is_replayed_allocation,
     is_replayed_end,
     is_replayed_opening,
+    parameter_of,
 )
 from metastore.txn.models import Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.names import split_table
@@ -152,7 +153,8 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
             await txns.commit_soon(request.txnid, skip_conflict_check=bool(request.exclWriteEnabled))
 
     def hive_acid_commit_rows(call: Call, request: Any) -> Any:
-        others = txns.commit_rows(TxnId(request.txnid), [TxnId(of) for of in request.checkedTxnIds])
+        checked = [TxnId(of) for of in request.checkedTxnIds]
+        others = txns.commit_rows(TxnId(request.txnid), checked, parameter_of(request))
         return ttypes.HiveAcidCommitRowsResponse(
             unchecked=[
                 ttypes.HiveAcidOtherChange(

@@ -325,8 +325,9 @@ def test_a_batch_that_meets_other_changes_is_tried_again(simple: Any, monkeypatc
         write(plan, acid, table, given)
         if next(rivals, None) is not None:
             with hive_acid.spark.session(acid.spark, simple.connection.uri) as rival:
-                rival.update("d.t", {"name": "concat(name, '!')"}, "id = 2")
+                rival.update("d.t", {"name": "concat(name, '!')"}, changed)
 
+    changed = "id <= 2"
     monkeypatch.setattr(SinkPlan, "write", meanwhile)
     sink = simple.sink("d.t", query="q", mode="upsert", keys=["id"])
     sink(frame(simple, [(1, "A"), (3, "C")]), 0)
@@ -338,9 +339,12 @@ def test_a_batch_that_meets_other_changes_is_tried_again(simple: Any, monkeypatc
     monkeypatch.setattr(SinkPlan, "write", meanwhile)
     monkeypatch.setattr(stream, "ATTEMPTS", 1)
     rivals = iter(range(1))
-    with pytest.raises(WriteConflictError):
+    with pytest.raises(WriteConflictError, match="have changed the row"):
         sink(frame(simple, [(1, "never")]), 1)
-    assert rows(simple) == [(1, "A"), (2, "b!!!"), (3, "C")]
+    assert rows(simple) == [(1, "A!"), (2, "b!!!"), (3, "C")]
+    changed, rivals = "id = 2", iter(range(1))
+    sink(frame(simple, [(1, "B")]), 1)  # other rows: it is not tried again
+    assert rows(simple) == [(1, "B"), (2, "b!!!!"), (3, "C")]
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.change.changes import Replaced, change_events, deletions
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_deletes, why_not_written_here
-from hive_acid.spark.change.source import Join, kept
+from hive_acid.spark.change.source import Join, kept, matched
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.failures import cannot_fail
@@ -168,6 +168,13 @@ def _chosen_of_delete(
         if found is not None:
             return _where(found[0], where, table, alias), found[1], left_out
     return chosen(statement, where, target_alias), None, left_out
+
+
+def deleted(rows: DataFrame, *, table: Table, where: Expression | None, join: Join | None) -> DataFrame:
+    """Those of some rows of a table that a `delete` with a source, or with a condition on the table's name, deletes."""
+    if join is not None:
+        return matched(rows, join=join, source=join.source.alias(join.source_alias), table=table)
+    return _where(rows, where, table, table.name)
 
 
 def _where(target: DataFrame, where: Expression | None, table: Table, alias: str) -> DataFrame:

@@ -23,7 +23,7 @@ from hive_acid.spark.change.dml import moved_key
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, why_not_written_here
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.new_matches import NewMatches
-from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
+from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept, matched
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.jvm.frames.observed import told_counts
@@ -40,7 +40,6 @@ from hive_acid.spark.write.constraints import checked
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, EventCounts, Statement, analysed, column_errors
-from hive_acid.wire import table_name
 from hive_acid.write.staging import DELETE, INSERT
 from hive_acid.write.table_write import TableWrite
 
@@ -90,12 +89,9 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
         found = rows.candidates() if plan.by_client and not table.enforced else rows.changed()
         analysed(found.frame)
 
-    is_alone = begun.transaction.may_begin_again
-    others = NewMatches.of(context, table, builder.join, source, is_alone=is_alone)
-
     def run() -> RowCounts:
         if builder.not_matched:
-            begun.transaction.changed.look_before_commit(table_name(table.database, table.name), others.why_not_apart)
+            NewMatches.look(context, begun, partial(matched, join=builder.join, source=source.joined(), table=table))
         write = statement.write()
         changed = found
         if plan.by_client:

@@ -17,7 +17,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_boolean
 from hive_acid.spark.conditions.char_conditions import without_blanks
-from hive_acid.spark.conditions.expressions import Expression, equal_columns
+from hive_acid.spark.conditions.expressions import Expression, equal_columns, expression
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.jvm.frames.fetched import received, sent
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
@@ -25,6 +25,7 @@ from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.change_plan import SourceJoin, source_by, source_of_any_size
 from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.quoting import quoted
@@ -155,6 +156,12 @@ def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_com
     how = source_by(rows, int(found["bytes"] or 0) + rows * _VALUE_BYTES, limits)
     unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
     return KeptSource(frame, join.source_alias, rows, how, all_of((said, *bounds)), unique)
+
+
+def matched(rows: DataFrame, *, join: Join, source: DataFrame, table: Table) -> DataFrame:
+    """Those of some rows of a table that match one of the source of a join, which has its alias already."""
+    meant = join.meant(join.on, table)
+    return beside(rows, meant).alias(join.target_alias).join(source, expression(meant), "left_semi")
 
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:

@@ -15,6 +15,7 @@ from hive_acid.errors import ColumnError, TableChangedError, TableNotAcidError, 
 from hive_acid.spark.change import dml, merge_job
 from hive_acid.spark.change.insert import insert as insert_rows
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
+from hive_acid.spark.change.new_matches import NewMatches
 from hive_acid.spark.change.source import Join, joined, joined_if_any
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.fields import assigns_to
@@ -52,14 +53,21 @@ class ChangeVerbs(SessionBase):
         evolving = insert.evolving(frame) if schema_evolution else None
         return self._change(table, Intent(Operation.INSERT), plan, by_files=not evolving, evolving=evolving)
 
-    def insert_for_deleted(self, table: str | Table, frame: DataFrame) -> int:
-        """Insert rows in the place of those that a statement of the same transaction has deleted; gives their number.
+    def replace_matched(self, table: str | Table, frame: DataFrame, join: Join) -> int:
+        """Delete the rows that match one of a source, and insert those of `frame`; gives their number.
 
-        Nobody else is to do that at the same time: it conflicts with all who change the partitions that get some.
+        Nobody else is to do that at the same time: it conflicts with who has added a row that it would have deleted.
+        To be run within a transaction, whose statements it is two of.
         """
         check_frame("frame", frame)
-        intent = Intent(Operation.INSERT, inserts_what_lacks=True)
-        return self._change(table, intent, lambda begun: insert_rows(self._context, begun, frame))
+        self.delete(
+            table,
+            source=join.source,
+            on=join.on,
+            target_alias=join.target_alias,
+            source_alias=join.source_alias,
+        )
+        return self._fill(table, lambda of: frame, join=join)
 
     def overwrite(
         self,
@@ -168,16 +176,34 @@ class ChangeVerbs(SessionBase):
         if self._known(table).is_plain and not self._is_dummy:
             return self._replace_partitions(table, frame, where)
 
-        def fill(begun: TableWrite) -> Planned[int]:
-            return insert_rows(self._context, begun, insert.only_where(begun.table, frame, where))
-
         def run() -> int:
             self.delete(table, where)
-            return self._change(table, Intent(Operation.INSERT, inserts_what_lacks=True), fill)
+            return self._fill(table, lambda of: insert.only_where(of, frame, where), where)
 
         if self._is_dummy:
             return run()
         return self._blocks.together(run, [meant.full_name])
+
+    def _fill(
+        self,
+        table: str | Table,
+        rows: Callable[[Table], DataFrame],
+        where: Expression | None = None,
+        join: Join | None = None,
+    ) -> int:
+        """Insert rows in the place of those that `delete` has deleted, by a condition or by a join with a source."""
+
+        def plan(begun: TableWrite) -> Planned[int]:
+            planned = insert_rows(self._context, begun, rows(begun.table))
+
+            def run() -> int:
+                found = partial(dml.deleted, table=begun.table, where=where, join=join)
+                NewMatches.look(self._context, begun, found)
+                return planned.run()
+
+            return replace(planned, run=run)
+
+        return self._change(table, Intent(Operation.INSERT, inserts_what_lacks=True), plan)
 
     def _replace_partitions(self, table: str | Table, frame: DataFrame, where: Expression) -> int:
         """Replace the partitions of a plain table of which a condition is true, or all rows of one without."""
@@ -206,7 +232,6 @@ class ChangeVerbs(SessionBase):
                 Intent(
                     *builder.operations,
                     inserts_what_lacks=bool(builder.not_matched),
-                    looks_for_others=True,
                     keeps_keys=builder.keeps_keys,
                 ),
                 lambda begun: merge_job.merge(self._context, begun, builder, verb),

@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import ColumnError, MetastoreInternalError, StreamFencedError, WriteConflictError
+from hive_acid.errors import ColumnError, MetaError, MetastoreInternalError, StreamFencedError, WriteConflictError
 from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.spark.values.assign import assign, is_stored_as_is
 from hive_acid.spark.values.quoting import quoted
@@ -228,7 +228,7 @@ class Sink:
                     raise
                 LOG.info("batch %d of %s is tried again: %s", batch_id, self.query, error)
                 time.sleep(FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1))
-            except MetastoreInternalError:
+            except (MetaError, MetastoreInternalError):
                 last = last_batch(self._table().parameters, self.query)
                 if last is not None and last >= batch_id:
                     raise self._fenced(batch_id, last) from None

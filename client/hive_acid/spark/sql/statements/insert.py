@@ -13,6 +13,7 @@ from sqlglot import exp
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.change.merge import RowCounts
+from hive_acid.spark.change.source import Join
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.session_settings import word
@@ -236,22 +237,15 @@ def _replaced(run: Run, table: Table, destination: _Destination, frame: DataFram
     rows = rows if run.explains else kept_rows(rows)
     keys = list(map(quoted, destination.matched))
     same = " AND ".join(f"t.{key} = s.{key}" for key in keys)
-    run.acid.delete(table, source=rows.select(*keys).distinct(), on=same, target_alias="t", source_alias="s")
-    return run.acid.insert_for_deleted(table, rows)
+    return run.acid.replace_matched(table, rows, Join(rows.select(*keys).distinct(), same))
 
 
 def _replaced_on(run: Run, target: ChangedTable, destination: _Destination, frame: DataFrame, on: str) -> int:
     """Put rows in the place of those for which a condition is true with any of them."""
     rows = frame if run.explains else kept_rows(frame)
     new = _shaped(target.table, destination, PartitionClause(target.table, {}, ()), rows)
-    run.acid.delete(
-        target.table,
-        source=rows,
-        on=on,
-        target_alias=target.alias,
-        source_alias=destination.source.alias if destination.source is not None else _UNNAMED,
-    )
-    return run.acid.insert_for_deleted(target.table, new)
+    called = destination.source.alias if destination.source is not None else _UNNAMED
+    return run.acid.replace_matched(target.table, new, Join(rows, on, target.alias, called))
 
 
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
