@@ -16,8 +16,10 @@ TABLES = ("d.a", "d.b")
 WEIGHTS = {
     "insert": 14, "update": 12, "delete": 8, "merge": 12, "overwrite": 6, "replace": 4, "multi_insert": 5,
     "load_data": 5, "truncate": 2, "begin": 8, "commit": 8, "abort": 3, "compact": 8, "clean": 3, "hold": 5, "look": 3,
-    "release": 2, "add_column": 2, "rename_column": 2, "fail": 8,
+    "release": 2, "add_column": 2, "rename_column": 2, "fail": 8, "upsert": 12, "duplicate": 5,
 }  # fmt: skip
+OF_KEYS = ("upsert", "duplicate")
+"""Verbs on tables with a primary key."""
 ALONE = ("load_data", "add_column", "rename_column")
 """Verbs that are not part of a transaction: nobody may be in the middle of one."""
 WITHIN = (
@@ -27,6 +29,8 @@ WITHIN = (
     "merge",
     "overwrite",
     "replace",
+    "upsert",
+    "duplicate",
     "truncate",
     "fail",
     "commit",
@@ -60,6 +64,9 @@ class Chooser:
                 writer = self._chance.choice(list(walk.blocks))
             if verb == "begin" and writer in walk.blocks:
                 continue
+            keyed = [name for name in TABLES if walk.model.columns[name].is_keyed]
+            if verb in OF_KEYS and not keyed:
+                continue
             if verb in ALONE and walk.blocks:
                 continue
             if verb in LOCKING and walk.blocks.keys() - {writer}:
@@ -68,7 +75,7 @@ class Chooser:
                 continue
             break
         self._writer = writer
-        table = self._chance.choice(TABLES)
+        table = self._chance.choice(keyed if verb in OF_KEYS else TABLES)
         if verb in ("commit", "abort", "clean", "look", "release"):
             return Step(writer, verb, {})
         if verb == "begin":
@@ -148,6 +155,23 @@ class Chooser:
             action = self._chance.choice(("delete", some_assignments(self._chance, columns)))
             clauses.append(Clause("by source", some_condition(self._chance, columns), action))
         return {"table": table, "rows": rows, "clauses": tuple(clauses), **self._by()}
+
+    def _upsert(self, walk: Walk, table: str) -> dict[str, Any]:
+        """Of rows that are there, or were, for whomever, and of new ones."""
+        ids = {*walk.model.content[table], *self._known(walk, table)}
+        ids |= {self._chance.randint(1, self._next_id) for _ in range(3)} if self._next_id else set()
+        old = self._chance.sample(sorted(ids), min(len(ids), self._chance.randint(0, 6)))
+        rows = self._rows(walk, table, len(old) + self._chance.randint(0, 3))
+        rows = [{**row, "id": number} for row, number in zip(rows, old, strict=False)] + rows[len(old) :]
+        return {"table": table, "rows": rows, "does": self._chance.choice(("all", "v", "nothing")), **self._by()}
+
+    def _duplicate(self, walk: Walk, table: str) -> dict[str, Any]:
+        there = [*walk.model.content[table]]
+        if self._writer in walk.blocks:
+            there = [number for number in there if number in walk.blocks[self._writer][1].own[table]]
+        rows = self._rows(walk, table, self._chance.randint(2, 4))
+        wrong = self._chance.choice([None, rows[0]["id"], *self._chance.sample(there, min(3, len(there)))])
+        return {"table": table, "rows": [*rows[:-1], {**rows[-1], "id": wrong}], **self._by()}
 
     def _known(self, walk: Walk, table: str) -> list[int]:
         """Ids of rows that the writer sees or has deleted. One that only others see would be new to its MERGE, and

@@ -32,6 +32,7 @@ class Txn:
     """An open transaction: the tables as it sees them, and what it has done to them.
 
     `changed` are partitions in which it has deleted rows, `claimed` those that count as changed if the service likes.
+    `brought` are primary keys that it has added.
     """
 
     began: int
@@ -39,6 +40,7 @@ class Txn:
     own: dict[str, Content]
     changed: set[tuple[str, Partition]] = field(default_factory=set)
     claimed: set[tuple[str, Partition]] = field(default_factory=set)
+    brought: set[tuple[str, int]] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     verbs: set[str] = field(default_factory=set)
     """What it has done."""
@@ -56,13 +58,13 @@ class Txn:
     def copied(self) -> Txn:
         """As it is now."""
         own = {name: dict(rows) for name, rows in self.own.items()}
-        changed, claimed = set(self.changed), set(self.claimed)
-        return Txn(self.began, self.seen, own, changed, claimed, set(self.written), set(self.verbs))
+        changed, claimed, brought = set(self.changed), set(self.claimed), set(self.brought)
+        return Txn(self.began, self.seen, own, changed, claimed, brought, set(self.written), set(self.verbs))
 
     def restore(self, to: Txn) -> None:
         """Be again what it was, as after a statement that has failed."""
         self.own, self.changed, self.claimed, self.written = to.own, to.changed, to.claimed, to.written
-        self.verbs = to.verbs
+        self.brought, self.verbs = to.brought, to.verbs
 
 
 class Commit(NamedTuple):
@@ -72,12 +74,13 @@ class Commit(NamedTuple):
     changed: set[tuple[str, Partition]]
     claimed: set[tuple[str, Partition]]
     rows: set[tuple[str, int]]
+    written: set[str]
     verbs: set[str]
 
 
-BY_PARTITIONS = {"overwrite", "truncate", "replace"}
+BY_PARTITIONS = {"overwrite", "truncate"}
 """Verbs whose transactions conflict with who has changed other rows of the same partition, too."""
-BY_CHANCE = {"merge", "fail"}
+BY_CHANCE = {"merge", "upsert", "replace", "fail"}
 """Verbs whose transactions may: by rows that they match and others have added, and by statements that have failed."""
 
 
@@ -101,6 +104,15 @@ class Model:
         met = [commit for commit in later if txn.changed & commit.changed]
         if any(rows & commit.rows for commit in later) or (met and txn.verbs & BY_PARTITIONS):
             return True
+        both = [(of, key) for of, key in txn.brought if key in self.content[of] and key not in txn.seen[of]]
+        if both:
+            return True if any(key in txn.own[of] for of, key in both) else None
+        # Keys are compared over all partitions.
+        keyed = {table for table in txn.written if self.columns[table].is_keyed}
+        if any(
+            txn.verbs & (BY_CHANCE | BY_PARTITIONS) or of.verbs & BY_PARTITIONS for of in later if of.written & keyed
+        ):
+            return None
         if any(txn.verbs & BY_CHANCE or commit.verbs & BY_PARTITIONS for commit in met):
             return None
         claims = txn.changed | txn.claimed
@@ -109,14 +121,17 @@ class Model:
 
     def may_collide(self, txn: Txn, tables: Iterable[str]) -> bool:
         """Whether somebody has changed one of these tables, or of those that it has changed, since it began."""
-        of = {*tables, *(table for table, _ in txn.changed | txn.claimed)}
+        of = {*tables, *(table for table, _ in txn.changed | txn.claimed | txn.brought)}
         later = [commit for commit in self.commits if commit.at > txn.began]
-        return any(table in of for commit in later for table, _ in commit.changed | commit.claimed)
+        keyed = (table for commit in later for table in commit.written if self.columns[table].is_keyed)
+        return any(table in of for commit in later for table, _ in commit.changed | commit.claimed) or any(
+            table in of for table in keyed
+        )
 
     def commit(self, txn: Txn) -> None:
         """Make what the transaction has changed the content of the tables."""
         self._now += 1
-        self.commits.append(Commit(self._now, txn.changed, txn.claimed, txn.rows, txn.verbs))
+        self.commits.append(Commit(self._now, txn.changed, txn.claimed, txn.rows, txn.written, txn.verbs))
         for name, own in txn.own.items():
             seen, content = txn.seen[name], self.content[name]
             for number in seen.keys() - own.keys():
@@ -132,6 +147,8 @@ class Model:
         txn.written.add(table)
         new = {row["id"]: self._version(row) for row in rows}
         txn.own[table] |= new
+        if self.columns[table].is_keyed:
+            txn.brought |= {(table, number) for number in new}
         return len(new)
 
     def change(self, txn: Txn, table: str, to: Callable[[Row], Row | None]) -> tuple[int, int]:

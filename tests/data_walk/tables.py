@@ -48,11 +48,15 @@ KEY_VALUES: Mapping[str, Sequence[Any]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """How a table is made: `id` and `v` are int, `s` is string, the others are of any type."""
+    """How a table is made: `id` and `v` are int, `s` is string, the others are of any type.
+
+    Where `is_keyed`, `id` is its primary key, which is enforced.
+    """
 
     columns: Mapping[str, str]
     keys: Mapping[str, str]
     buckets: int = 0
+    is_keyed: bool = False
 
     @classmethod
     def random(cls, chance: random.Random) -> Shape:
@@ -63,7 +67,7 @@ class Shape:
             ({}, {}, {"p": "int"}, {"p": "int"}, {"p": "int", "q": "string"}, {"q": "string"},
              {"d": "date"}, {"b": "boolean", "p": "int"}, {"g": "bigint"})
         )  # fmt: skip
-        return cls(columns, keys, 3 if chance.random() < 0.3 else 0)
+        return cls(columns, keys, 3 if chance.random() < 0.3 else 0, chance.random() < 0.5)
 
 
 @dataclass
@@ -74,11 +78,13 @@ class Columns:
     types: dict[str, str]
     keys: dict[str, str]
     buckets: int = 0
+    is_keyed: bool = False
     added: int = field(default=0)
 
     @classmethod
     def of(cls, shape: Shape) -> Columns:
-        return cls({role: role for role in shape.columns}, dict(shape.columns), dict(shape.keys), shape.buckets)
+        names = {role: role for role in shape.columns}
+        return cls(names, dict(shape.columns), dict(shape.keys), shape.buckets, shape.is_keyed)
 
     @property
     def roles(self) -> list[str]:

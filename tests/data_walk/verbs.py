@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.errors import ColumnError, DuplicateKeyError, UnsupportedTableError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.change.merge import MergeBuilder
+from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from tests.data_walk.conditions import Assignment, Condition
 from tests.data_walk.model import Model, Partition, Txn
 from tests.data_walk.tables import KEY_VALUES, Columns, Row, Shape, frame_of, key_text, literal
@@ -91,6 +91,7 @@ def replace(scene: Scene, table: str, rows: Sequence[Row], where: Condition) -> 
     """Rows by a condition, which is true for the new ones."""
     number = scene.acid.overwrite(table, scene.frame(table, rows), where=where.sql(scene.columns(table)))
     scene.model.change(scene.txn, table, lambda row: None if where.holds(row) else row)
+    scene.txn.claimed |= {(table, scene.columns(table).partition_of(row)) for row in rows}
     _equal(number, scene.model.insert(scene.txn, table, rows))
 
 
@@ -177,6 +178,43 @@ def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Claus
     _equal(tuple(found), (inserted(scene.txn, table, new), updated, deleted))
 
 
+def upsert(scene: Scene, table: str, rows: Sequence[Row], does: str, by_client: bool) -> None:
+    """Rows that come, or change the one with their key: all of it, or `v` alone, or nothing."""
+    columns, own = scene.columns(table), scene.txn.own[table]
+    key, value = columns.name("id"), columns.name("v")
+    frame, source = scene.frame(table, rows), {row["id"]: row for row in rows}
+    with written(scene, by_client):
+        if does == "all":
+            found = scene.acid.upsert(table, frame)
+        else:
+            frame.createOrReplaceTempView("upserted")
+            then = f"UPDATE SET `{value}` = excluded.`{value}`" if does == "v" else "NOTHING"
+            said = scene.acid.sql(
+                f"INSERT INTO {table} BY NAME SELECT * FROM upserted ON CONFLICT (`{key}`) DO {then}"
+            ).first()
+            assert said is not None
+            found = RowCounts(said.num_inserted_rows, said.num_updated_rows, 0)
+
+    def changed(row: Row) -> Row:
+        given = source.get(row["id"])
+        if given is None or does == "nothing":
+            return row
+        return {**given} if does == "all" else {**row, "v": given["v"]}
+
+    new = [row for number, row in source.items() if number not in own]
+    updated, deleted = scene.model.change(scene.txn, table, changed)
+    scene.txn.claimed |= {(table, columns.partition_of(row)) for row in new}
+    _equal(tuple(found), (scene.model.insert(scene.txn, table, new), updated, deleted))
+
+
+def duplicate(scene: Scene, table: str, rows: Sequence[Row], by_client: bool) -> None:
+    """Rows of which one has no key, or that of another one or of a row that is there."""
+    scene.txn.verbs.add("fail")
+    scene.txn.written.add(table)
+    with written(scene, by_client), pytest.raises(DuplicateKeyError):
+        scene.acid.insert(table, scene.frame(table, rows))
+
+
 def _built(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Clause]) -> MergeBuilder:
     columns = scene.columns(table)
     key = columns.name("id")
@@ -227,6 +265,8 @@ CHANGES: dict[str, Callable[..., None]] = {
     "update": update,
     "delete": delete,
     "merge": merge,
+    "upsert": upsert,
+    "duplicate": duplicate,
     "multi_insert": multi_insert,
 }
 

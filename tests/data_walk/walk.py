@@ -16,10 +16,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError, WriteConflictError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import DEFAULT
 from hive_acid.spark.read.table_frame import ROW_ID
+from hive_acid.wire import ConstraintKind
 from metastore.compaction.states import CompactionState
 from tests.data_walk.failures import FAILURES
 from tests.data_walk.model import Content, Model, Txn
@@ -93,7 +95,8 @@ class Walk:
         self.reader.create_database("d")
         for name, shape in shapes.items():
             clustered: dict[str, Any] = {"clustered_by": ("id",), "buckets": shape.buckets} if shape.buckets else {}
-            self.reader.create_table(name, shape.columns, partitioned_by=shape.keys, **clustered)
+            keyed = [Constraint(ConstraintKind.PRIMARY_KEY, ("id",), validated=True)] if shape.is_keyed else []
+            self.reader.create_table(name, shape.columns, partitioned_by=shape.keys, constraints=keyed, **clustered)
 
     @property
     def reader(self) -> AcidSession:
@@ -313,7 +316,7 @@ class _AbortedError(Exception):
 
 
 def _copy(columns: Columns) -> Columns:
-    return Columns(dict(columns.names), dict(columns.types), dict(columns.keys), columns.buckets)
+    return Columns(dict(columns.names), dict(columns.types), dict(columns.keys), columns.buckets, columns.is_keyed)
 
 
 def _rows(frame: DataFrame, columns: Columns) -> dict[int, dict[str, Any]]:

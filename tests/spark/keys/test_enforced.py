@@ -60,6 +60,13 @@ WAYS: dict[str, Callable[[AcidSession, Any], object]] = {
     "insert": lambda acid, new: acid.insert("d.t", new),
     "SQL": lambda acid, new: acid.sql("INSERT INTO d.t BY NAME SELECT * FROM {new}", new=new),
     "merge": lambda acid, new: acid.merge("d.t", new, "false").whenNotMatchedInsertAll().execute(),
+    "multi-insert": lambda acid, new: acid.multi_insert(new).into("d.t").execute(),
+    "REPLACE USING": lambda acid, new: acid.sql(
+        "INSERT INTO d.t BY NAME REPLACE USING (p) SELECT * FROM {new}", new=new
+    ),
+    "REPLACE ON": lambda acid, new: acid.sql(
+        "INSERT INTO d.t t BY NAME REPLACE ON t.p = s.p (SELECT * FROM {new}) s", new=new
+    ),
     "REPLACE WHERE": lambda acid, new: acid.overwrite("d.t", new, where="p = 'z' OR p IS NULL"),
     "sink": lambda acid, new: acid.sink("d.t", query="q")(new, next(BATCHES)),
 }
@@ -166,6 +173,24 @@ def test_files_are_loaded_by_their_keys(acid: AcidSession, tmp_path: Path) -> No
     with pytest.raises(DuplicateKeyError, match="id = 5"):
         acid.sql("INSERT INTO d.t VALUES (5, 'a')")
     assert acid.table("d.t").count() == 4
+
+
+def test_files_of_a_new_partition_and_of_an_export_are_compared(acid: AcidSession, tmp_path: Path) -> None:
+    acid.sql("CREATE TABLE d.t (id int, name string, PRIMARY KEY (id)) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO d.t VALUES (2, 'b', 0)")
+    (tmp_path / "files").mkdir()
+    write_orc(tmp_path / "files" / "new.orc", [4, 2])
+    with pytest.raises(DuplicateKeyError, match="id = 2"):
+        acid.add_partitions("d.t", {"p=1": str(tmp_path / "files")})
+    assert acid.table("d.t").count() == 1
+    acid.add_partitions("d.t", {"p=1": None})
+    acid.sql("CREATE TABLE d.s (id int)")
+    acid.sql("INSERT INTO d.s VALUES (1), (1)")
+    acid.export_table("d.s", str(tmp_path / "export"))
+    acid.sql("CREATE TABLE d.k (id int, PRIMARY KEY (id))")
+    with pytest.raises(DuplicateKeyError, match=r"more than once.*id = 1"):
+        acid.import_table("d.k", str(tmp_path / "export"))
+    assert acid.table("d.k").count() == 0
 
 
 def test_streams_without_spark_are_refused(acid: AcidSession) -> None:

@@ -15,6 +15,7 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.spark import AcidSession
+from tests.spark.by_spark import WRITTEN, limited
 
 pytestmark = pytest.mark.spark
 
@@ -73,6 +74,18 @@ def test_a_frame_is_upserted(acid: AcidSession) -> None:
     acid.upsert("d.t", new, set={})
     acid.upsert("d.t", new, set={"n": "o.n + excluded.id"}, where="o.n > 1", target_alias="o")
     assert rows(acid) == [(1, "x", 1), (2, "b", 2), (5, "y", 12)]
+
+
+@pytest.mark.parametrize("by_spark", [False, True], ids=["by the client", "by Spark"])
+def test_two_new_rows_for_one_that_is_there_are_told_by_that(acid: AcidSession, by_spark: bool) -> None:
+    made(acid)
+    new = acid.spark.createDataFrame([(1, "x"), (1, "y")], "id int, v string")
+    with limited(acid, **(WRITTEN if by_spark else {})):
+        with pytest.raises(MergeCardinalityError, match="match more than one source row"):
+            acid.upsert("d.t", new)
+        with pytest.raises(DuplicateKeyError, match="id = 9"):
+            acid.upsert("d.t", new.selectExpr("int(9) AS id", "v"))
+    assert rows(acid) == [(1, "a", 1), (2, "b", 2)]
 
 
 def test_two_upserts_of_one_key_conflict(acid: AcidSession) -> None:

@@ -7,7 +7,7 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -107,10 +107,12 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
         events = change_events(
             changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
         )
-        counts = statement.run(events, write)
-        counted = told_counts(events.counts, "nothing was changed; run the statement again")
-        _refuse_repeated(table, counted.get(REPEATED, 0), verb)
-        return _row_counts(counts, counted[UPDATES])
+
+        def counted() -> Mapping[str, int]:
+            return told_counts(events.counts, "nothing was changed; run the statement again")
+
+        counts = statement.run(events, write, check=lambda: _refuse_repeated(table, counted().get(REPEATED, 0), verb))
+        return _row_counts(counts, counted()[UPDATES])
 
     return Planned(plan, run, RowCounts(0, 0, 0))
 

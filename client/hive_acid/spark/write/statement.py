@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -411,8 +411,15 @@ class Statement:
 
     # --- the job and after ---------------------------------------------------------------------
 
-    def run(self, events: Events, write: Write, *, overwrite: Overwrite | None = None) -> EventCounts:
-        """Write `events` and put them into place.
+    def run(
+        self,
+        events: Events,
+        write: Write,
+        *,
+        overwrite: Overwrite | None = None,
+        check: Callable[[], object] = lambda: None,
+    ) -> EventCounts:
+        """Write `events` and put them into place, behind a `check` of what the job has told.
 
         With `overwrite`, new rows become bases, which replace what there is. Raises ColumnError for a value that does
         not fit its column, and what `TableWrite.publish` raises.
@@ -420,6 +427,7 @@ class Statement:
         staging = self._begun.stage(SparkStaging)
         with column_errors(self.table), self.reading():
             counts = staging.write(events, self._compression, hive_3=is_for_hive_3(self.table.parameters))
+        check()
         if counts.get(INSERT):
             refuse_instants(self.table.columns)
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
