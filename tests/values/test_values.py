@@ -11,7 +11,7 @@ from tests.served import served
 from tests.values.findings import Finding
 from tests.values.walk import Walk
 
-SAMPLE = {11: "changed", 12: "partitions by char(4)", 13: "groups", 14: "one"}
+SAMPLE = {11: "changed", 12: "partitions by char(4)", 13: "groups", 14: "one", 15: "filtered"}
 """Seeds and the tables that they are asked of."""
 
 LEAST = 100_000

@@ -14,7 +14,10 @@ _SPARK = "spark."
 _QUEUES = ("hive.compactor.job.queue", "mapreduce.job.queuename", "mapred.job.queue.name")
 """The names of a job's queue in Hive's releases, the newest first."""
 _MAX_DELTAS = "hive.compactor.max.num.delta"
-_WRITTEN = ("orc.stripe.size", "orc.row.index.stride", "orc.compress.size", "orc.block.padding")
+_WRITTEN = (
+    *("orc.stripe.size", "orc.row.index.stride", "orc.compress.size", "orc.block.padding"),
+    *("orc.bloom.filter.columns", "orc.bloom.filter.fpp"),
+)
 """What a table may say of its ORC files beside their compression."""
 
 

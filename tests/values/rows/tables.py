@@ -135,6 +135,13 @@ class Tables:
             self.on.insert(name, self.frame(SIMPLE_KINDS, GROUP_ROWS))
         return Placed(name, SIMPLE_KINDS, self.rows, GROUP_ROWS, changes=False)
 
+    def _filtered(self) -> Placed:
+        """As `_groups`, with a bloom filter for each column of each group."""
+        name = self._create("filtered", SIMPLE_KINDS, properties={"orc.bloom.filter.columns": "*"})
+        with under(self.spark, {"orc.row.index.stride": str(GROUP_ROWS)}):
+            self.on.insert(name, self.frame(SIMPLE_KINDS, GROUP_ROWS))
+        return Placed(name, SIMPLE_KINDS, self.rows, GROUP_ROWS, changes=False)
+
     def _changed(self, name: str = "changed") -> Placed:
         """Rows of Spark's writer and of the client's, which are the new versions of some; a third is deleted."""
         made = self._create(name, SIMPLE_KINDS)
@@ -244,6 +251,6 @@ def can_be_key(value: Any) -> bool:
     return text != "" and not (isinstance(text, str) and ("\0" in text or "\ufffd" in text))
 
 
-LAYOUTS = ("one", "many", "groups", "changed", "minor", "major", "streamed",
+LAYOUTS = ("one", "many", "groups", "filtered", "changed", "minor", "major", "streamed",
            *FORMS, *(f"{form} many" for form in FORMS))  # fmt: skip
 KEYED = tuple(f"{what} by {kind}" for what in ("partitions", "buckets", *FORMS) for kind in KEYS)

@@ -12,13 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import bucket_file_name, is_for_hive_3, is_hidden
+from hive_acid.format.orc.bloom_filters import BLOOM_FILTERS, bloom_filters_of
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
@@ -28,6 +31,7 @@ from hive_acid.spark.jvm.frames.observed import counts_of, not_counted
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.sources import writer_of
+from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.write.events import (
     BUCKET_COLUMN,
     KIND_COLUMN,
@@ -51,6 +55,19 @@ _WITH_EMPTY_ROW = {"spark.sql.legacy.allowEmptySchemaWrite": "true"}
 
 _PART_FILE = re.compile(r"part-([0-9]+)-.+")
 _WRITTEN = "written"
+
+
+def _known_to_writer(options: Mapping[str, str], frame: DataFrame, apart: Sequence[str]) -> dict[str, str]:
+    """`options` of ORC's writer, of columns as `frame` has them: those of its row, or these `apart` from it."""
+    others = {key: value for key, value in options.items() if key.lower() not in BLOOM_FILTERS}
+    if len(others) == len(options):
+        return others
+    if apart:
+        names = {name.lower(): row_part(position) for position, name in enumerate(apart)}
+    else:
+        row = frame.schema[ROW_COLUMN].dataType
+        names = {name.lower(): name for name in row.names} if isinstance(row, t.StructType) else {}
+    return others | bloom_filters_of(options, names)
 
 
 def _deletes_in(events: Events) -> Callable[[str], bool]:
@@ -102,7 +119,8 @@ class SparkStaging(Staging):
     ) -> dict[str, int]:
         """Run a job that writes `events`; the number of events of each kind.
 
-        `options` are others of ORC's writer. With `hive_3` the files are such as Apache Hive 3.1 reads.
+        `options` are others of ORC's writer, as a table's properties give them. With `hive_3` the files are such as
+        Apache Hive 3.1 reads.
         """
         frame, names = events.frame, events.apart
         if events.row:
@@ -112,7 +130,8 @@ class SparkStaging(Staging):
             names = events.row if apart else ()
         if events.holds is not None:
             frame = frame.observe(events.counts, F.count(F.lit(1)).alias(events.holds))
-        output = writer_of(frame, "orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
+        written = _known_to_writer(options or {}, frame, names)
+        output = writer_of(frame, "orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**written)
         output = output.option("compression", compression).option("maxRecordsPerFile", 0)
         # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
         output = output.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")

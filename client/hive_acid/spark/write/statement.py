@@ -37,6 +37,7 @@ from hive_acid.errors import (
 from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import is_for_hive_3
+from hive_acid.format.orc.bloom_filters import BLOOM_FILTERS
 from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
@@ -426,7 +427,12 @@ class Statement:
         """
         staging = self._begun.stage(SparkStaging)
         with column_errors(self.table), self.reading():
-            counts = staging.write(events, self._compression, hive_3=is_for_hive_3(self.table.parameters))
+            counts = staging.write(
+                events,
+                self._compression,
+                hive_3=is_for_hive_3(self.table.parameters),
+                options={key: value for key, value in self.table.parameters.items() if key.lower() in BLOOM_FILTERS},
+            )
         check()
         if counts.get(INSERT):
             refuse_instants(self.table.columns)
