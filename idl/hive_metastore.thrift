@@ -2681,6 +2681,46 @@ struct HiveAcidCommitRowsResponse {
   1: required list<HiveAcidOtherChange> unchecked
 }
 
+// Begins a statement: its transaction, which `open` describes, and its locks. Told are the write ids of `seen`, and
+// given those of `written` (database.table).
+struct HiveAcidBeginRequest {
+  1: required OpenTxnRequest open
+  2: optional list<LockComponent> component
+  3: optional list<string> seen
+  4: optional list<string> written
+}
+
+// Transactions up to the mark have ended but these, as in GetOpenTxnsResponse; what is after one's own counts as open.
+struct HiveAcidSnapshot {
+  1: required i64 highWaterMark
+  2: required list<i64> openTxns
+  3: required binary abortedBits
+}
+
+struct HiveAcidWrittenTable {
+  1: required string fullTableName
+  2: required i64 writeId
+  3: optional i64 tableId
+}
+
+struct HiveAcidSeenTable {
+  1: required TableValidWriteIds writeIds
+  2: optional i64 tableId
+}
+
+// Ids of tables are those of who had the names when write ids were looked at and given.
+// Without `lock` nothing was to be locked. If it waits, check_lock goes on, and neither `seen` nor `written` are there; and
+// whoever misses `seen` asks for it by get_valid_write_ids. Outdated is a statement that may begin again, if what it is to
+// change was changed before it had its locks.
+struct HiveAcidBeginResponse {
+  1: required i64 txnid
+  2: required HiveAcidSnapshot snapshot
+  3: optional LockResponse lock
+  4: optional list<HiveAcidSeenTable> seen
+  5: optional list<HiveAcidWrittenTable> written
+  6: optional bool isOutdated
+}
+
 // --- the service ---
 
 service ThriftHiveMetastore {
@@ -2933,6 +2973,7 @@ service ThriftHiveMetastore {
   void heartbeat(1: HeartbeatRequest ids) throws (1: NoSuchLockException o1, 2: NoSuchTxnException o2, 3: TxnAbortedException o3)
   bool heartbeat_lock_materialization_rebuild(1: string dbName, 2: string tableName, 3: i64 txnId)
   HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns)
+  HiveAcidBeginResponse hive_acid_begin(1: HiveAcidBeginRequest rqst) throws (1: MetaException o1)
   HiveAcidCommitRowsResponse hive_acid_commit_rows(1: HiveAcidCommitRowsRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: MetaException o3)
   HiveAcidPressureResponse hive_acid_pressure(1: HiveAcidPressureRequest rqst) throws (1: MetaException o1)
   HiveAcidOrphansResponse hive_acid_orphans(1: HiveAcidOrphansRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)

@@ -7,7 +7,7 @@ done to it (s select, i insert, u update, d delete, n nothing with transactions;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -113,6 +113,17 @@ class Caller:
 
     def begin(self, **fields: Any) -> int:
         return self.open(1, **fields)[0]
+
+    def begin_statement(
+        self, *wanted: str, seen: Sequence[str] = (), written: Sequence[str] = (), **fields: Any
+    ) -> Any:
+        """The answer of hive_acid_begin; `fields` are the opening's."""
+        return self.call("hive_acid_begin", self.beginning(*wanted, seen=seen, written=written, **fields))
+
+    def beginning(self, *wanted: str, seen: Sequence[str] = (), written: Sequence[str] = (), **fields: Any) -> Any:
+        opening = ttypes.OpenTxnRequest(num_txns=1, user=self.name, hostname="host1", **fields)
+        components = [component(text) for text in wanted]
+        return ttypes.HiveAcidBeginRequest(open=opening, component=components, seen=list(seen), written=list(written))
 
     def commit(self, txn_id: int, **fields: Any) -> None:
         """Without `exclWriteEnabled` unless it is given."""

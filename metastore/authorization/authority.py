@@ -85,6 +85,10 @@ class Authority:
         """A call has been served: transactions and locks that it has given out are the caller's."""
         if method == "open_txns" and isinstance(reply, ttypes.OpenTxnsResponse):
             self._owners[TXN].note(reply.txn_ids, who.user or "")
+        elif method == "hive_acid_begin" and isinstance(reply, ttypes.HiveAcidBeginResponse):
+            self._owners[TXN].note([reply.txnid], who.user or "")
+            if reply.lock is not None:
+                self._owners[LOCK].note([reply.lock.lockid], who.user or "")
         elif method == "lock" and isinstance(reply, ttypes.LockResponse):
             self._owners[LOCK].note([reply.lockid], who.user or "")
 

@@ -77,8 +77,13 @@ def _tables_say_their_names(arguments: list[Any], user: str, is_admin: bool) -> 
         spec.fieldList = list(dict.fromkeys([*spec.fieldList, *_IDENTIFYING]))
 
 
+def _opener(arguments: list[Any], user: str, is_admin: bool) -> None:
+    arguments[0].open.user = user
+
+
 CLAIMS: dict[str, Claim] = {
     "open_txns": _user,
+    "hive_acid_begin": _opener,
     "lock": _user,
     "compact": _run_as,
     "compact2": _run_as,

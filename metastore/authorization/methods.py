@@ -206,6 +206,11 @@ alter table rqst.table.dbName rqst.table.tableName rqst.table.catName rqst.table
 DROP on table rqst.table.dbName rqst.table.tableName rqst.table.catName when rqst.successorId
 CREATE on database rqst.table.dbName rqst.table.catName when rqst.successorId
     hive_acid_replace_table
+user
+lock rqst.component[]
+ANY on full rqst.seen[]
+INSERT|UPDATE|DELETE|ALTER|DROP on full rqst.written[]
+    hive_acid_begin
 own txn rqst.txnid
     hive_acid_commit_rows
 own txn ids.txnid when ids.txnid

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hive_acid.errors import MetastoreError, NoSuchLockError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId
-from metastore.lock.models import LockRequest, LockResult
+from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockState, LockType
 from metastore.store.hot.batcher import AGAIN, Again, HotCall
 from metastore.store.hot.connection import Rows
@@ -25,11 +25,6 @@ class RequestCall(HotCall[LockRequest, LockResult]):
     max_batch = 64
 
     def arguments(self, questions: Sequence[LockRequest]) -> list[object]:
-        components = [
-            (place, number, component)
-            for place, question in enumerate(questions, 1)
-            for number, component in enumerate(question.components, 1)
-        ]
         return [
             [question.txn_id or 0 for question in questions],
             [question.owner.user for question in questions],
@@ -37,14 +32,7 @@ class RequestCall(HotCall[LockRequest, LockResult]):
             [question.owner.agent_info for question in questions],
             [question.reader_waits for question in questions],
             [question.exclusive_ctas for question in questions],
-            [place for place, _, _ in components],
-            [number for _, number, _ in components],
-            [component.type.value for _, _, component in components],
-            [component.db for _, _, component in components],
-            [component.table or "" for _, _, component in components],
-            [component.partition or "" for _, _, component in components],
-            [component.operation.value if component.operation else None for _, _, component in components],
-            [component.dynamic for _, _, component in components],
+            *component_arrays([question.components for question in questions]),
         ]
 
     def answers(self, questions: Sequence[LockRequest], rows: Rows) -> Sequence[LockResult | MetastoreError | Again]:
@@ -53,6 +41,25 @@ class RequestCall(HotCall[LockRequest, LockResult]):
     def is_repeatable(self, question: LockRequest) -> bool:
         """Outside of a transaction a repeated request would wait for the one whose answer was lost."""
         return question.txn_id is not None
+
+
+def component_arrays(requests: Sequence[Sequence[LockComponent]]) -> list[object]:
+    """What a function is told of the components of requests: of which each is, its number there, and the rest."""
+    components = [
+        (place, number, component)
+        for place, request in enumerate(requests, 1)
+        for number, component in enumerate(request, 1)
+    ]
+    return [
+        [place for place, _, _ in components],
+        [number for _, number, _ in components],
+        [component.type.value for _, _, component in components],
+        [component.db for _, _, component in components],
+        [component.table or "" for _, _, component in components],
+        [component.partition or "" for _, _, component in components],
+        [component.operation.value if component.operation else None for _, _, component in components],
+        [component.dynamic for _, _, component in components],
+    ]
 
 
 def _request_answer(

@@ -33,10 +33,7 @@ class LockService:
         """
         if not request.components:
             raise MetaError("a lock request without components: name what is to be locked")
-        components = tuple([_stored(component) for component in request.components])
-        if components != request.components:
-            request = request._replace(components=components)
-        return await self._db.ask_soon(self._request, request)
+        return await self._db.ask_soon(self._request, stored_request(request))
 
     def lock(self, request: LockRequest) -> LockResult:
         """See `lock_soon`."""
@@ -108,6 +105,12 @@ class LockService:
             )
             for row in rows
         ]
+
+
+def stored_request(request: LockRequest) -> LockRequest:
+    """The request with all names as they are stored. Raises MetaError for names that make no sense."""
+    components = tuple([_stored(component) for component in request.components])
+    return request if components == request.components else request._replace(components=components)
 
 
 def _stored(component: LockComponent) -> LockComponent:

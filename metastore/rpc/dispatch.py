@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hive_acid.errors import MetaError, MetastoreError, UnknownMethodError
-from hive_acid.wire import service
+from hive_acid.wire import service, ttypes
 from metastore.authorization.authority import Authority
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
@@ -137,11 +137,13 @@ class Dispatcher:
                     if ticket is not None or not authority.check_soon(*asked):
                         await call.run(authority.check, *asked)
                     value = await handler(call, *request.arguments)
-                    authority.served(method, asked[1], value)
+                    authority.served(method, asked[1], _result_of(value))
             if isinstance(value, Streamed):
                 await self._streams.send(method, sequence, value, session.client, outlet)
                 return Outcome.FINE, {}, None
-            return Outcome.FINE, {}, value if type(value) is bytes else codec.encode_result(method, sequence, value)
+            result = _result_of(value)
+            told = {"txnid": result.txnid} if type(result) is ttypes.HiveAcidBeginResponse else {}
+            return Outcome.FINE, told, value if type(value) is bytes else codec.encode_result(method, sequence, value)
         except MetastoreError as error:
             detail = {"error": error.thrift_name, "text": str(error)}
             return Outcome.REFUSED, detail, codec.encode_error(method, sequence, error)
@@ -172,6 +174,10 @@ class Dispatcher:
                     request.subjects = subjects_of(method, request.arguments)
                 request.arguments = []
                 self._admission.leave(ticket)
+
+
+def _result_of(value: Any) -> Any:
+    return value.value if type(value) is codec.Prepared else value
 
 
 def _handled(handler: Handler, call: Call, request: Request, authority: Authority | None) -> Any:

@@ -9,11 +9,12 @@ from functools import partial
 from metastore.compaction.trino import TrinoGuard
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
+from metastore.lock.beginning import Beginnings
 from metastore.lock.listener import lock_listener
 from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.rpc.call import Handler
-from metastore.rpc.handlers import locks, min_history, rebuilds, replication, transactions
+from metastore.rpc.handlers import beginnings, locks, min_history, rebuilds, replication, transactions
 from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.schedule import Service
 from metastore.slices.common import Common, done
@@ -36,6 +37,7 @@ class TransactionSlice:
         self.txns = TxnService(db, config.txn, wake, common.meters)
         self.write_ids = WriteIdService(db)
         self.locks = LockService(db, wake)
+        self._beginnings = Beginnings(db, self.txns, config.txn.max_open_txns, self.write_ids.aborted_ids)
         self._polling = LockPolling(self.locks, common.waiters, lock_listener(db, common.waiters), config.lock)
         self._replication = ReplicationService(db, config.txn, wake)
         self.commits = ExtendedCommits(db, wake, common.meters)
@@ -54,6 +56,7 @@ class TransactionSlice:
             **replication.handlers(self._replication),
             **min_history.handlers(self._min_history),
             **rebuilds.handlers(self._rebuilds),
+            **beginnings.handlers(self._beginnings),
             **locks.handlers(self.locks, self._polling, trino_guard, self.txns.abort_txn),
         }
 

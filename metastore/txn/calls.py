@@ -36,19 +36,7 @@ class OpenCall(HotCall[Opening, list[TxnId]]):
 
     def arguments(self, questions: Sequence[Opening]) -> list[object]:
         each = [question for question in questions for _ in range(question.how_many)]
-        uses = [(place, *table) for place, question in enumerate(each, 1) for table in question.intent.tables]
-        return [
-            [question.how_many for question in questions],
-            [int(question.txn_type) for question in each],
-            [question.owner.user for question in each],
-            [question.owner.host for question in each],
-            [question.owner.agent_info for question in each],
-            [question.intent.may_begin_again for question in each],
-            [place for place, _, _ in uses],
-            [db for _, db, _ in uses],
-            [table for _, _, table in uses],
-            self._max_open,
-        ]
+        return [[question.how_many for question in questions], *opening_arrays(each), self._max_open]
 
     def answers(self, questions: Sequence[Opening], rows: Rows) -> Sequence[list[TxnId] | MetastoreError]:
         first, opened = rows[0]
@@ -59,14 +47,32 @@ class OpenCall(HotCall[Opening, list[TxnId]]):
             if after <= end:
                 answers.append([TxnId(txn_id) for txn_id in range(first, after)])
             else:
-                answers.append(
-                    MetaError(
-                        "Maximum allowed number of open transactions has been reached. See hive.max.open.txns, which"
-                        f" is {self._max_open}: end some transactions, or raise the limit"
-                    )
-                )
+                answers.append(no_room(self._max_open))
             first = after
         return answers
+
+
+def opening_arrays(each: Sequence[Opening]) -> list[object]:
+    """What a function is told of transactions that it opens, one for each opening."""
+    uses = [(place, *table) for place, question in enumerate(each, 1) for table in question.intent.tables]
+    return [
+        [int(question.txn_type) for question in each],
+        [question.owner.user for question in each],
+        [question.owner.host for question in each],
+        [question.owner.agent_info for question in each],
+        [question.intent.may_begin_again for question in each],
+        [place for place, _, _ in uses],
+        [db for _, db, _ in uses],
+        [table for _, _, table in uses],
+    ]
+
+
+def no_room(max_open: int) -> MetaError:
+    """Why a transaction was not opened."""
+    return MetaError(
+        "Maximum allowed number of open transactions has been reached. See hive.max.open.txns, which"
+        f" is {max_open}: end some transactions, or raise the limit"
+    )
 
 
 class SnapshotCall(HotCall[None, OpenTxns]):

@@ -66,15 +66,20 @@ class TxnService:
         """
         if how_many <= 0:
             raise MetaError(f"the number of transactions to open must be positive, not {how_many}")
-        how_many = min(how_many, self._config.max_open_batch)
-        if len(intent.tables) * how_many > MAX_USES:
-            raise MetaError(
-                f"{how_many} transactions that name {len(intent.tables)} tables each are too much for one opening, at"
-                f" most {MAX_USES} names go: open fewer at a time"
-            )
-        txn_ids = await self._db.ask_soon(self._open, Opening(how_many, owner, txn_type, intent))
+        opening = Opening(min(how_many, self._config.max_open_batch), owner, txn_type, intent)
+        self.check_opening(opening)
+        txn_ids = await self._db.ask_soon(self._open, opening)
         self.keeping.opened(txn_ids)
         return txn_ids
+
+    def check_opening(self, opening: Opening) -> None:
+        """Raise MetaError for more tables than `MAX_USES`."""
+        how_many, tables = opening.how_many, opening.intent.tables
+        if len(tables) * how_many > MAX_USES:
+            raise MetaError(
+                f"{how_many} transactions that name {len(tables)} tables each are too much for one opening, at"
+                f" most {MAX_USES} names go: open fewer at a time"
+            )
 
     def open_txns(
         self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT, intent: Intent = UNDECLARED

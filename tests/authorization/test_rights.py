@@ -307,6 +307,34 @@ def test_transactions_and_locks_are_their_owners(
     root.abort(txn)
 
 
+def test_a_beginning_takes_the_rights_of_its_parts(server: Served, cast: Callable[..., Caller], home: str) -> None:
+    """It is refused whole, with nothing opened, and what it has given out is its caller's."""
+    ann, bob, eve = cast("ann"), cast("bob"), cast("eve")
+    name = f"{home}.t"
+    before = bob.call("get_open_txns").txn_high_water_mark
+    for wanted, seen, written, lacks in (
+        ([f"r {home} n"], [], [], "any right on"),
+        ([f"r {home}/t s"], [], [], "SELECT on table"),
+        ([], [name], [], "any right on table"),
+        ([], [], [name], "on table"),
+    ):
+        with refused("MetaException", f"bob may not call hive_acid_begin: it takes .*{lacks}"):
+            bob.begin_statement(*wanted, seen=seen, written=written)
+    grant(ann, "SELECT", target(home, "t"), "bob")
+    with refused("MetaException", "it takes UPDATE on table"):
+        bob.begin_statement(f"r {home}/t s", f"w {home}/t u", seen=[name])
+    assert bob.call("get_open_txns").txn_high_water_mark == before
+    begun = bob.begin_statement(f"r {home}/t s", seen=[name])
+    for caller in (eve, ann):
+        with pytest.raises(Exception, match="another user's"):
+            caller.heartbeat(begun.txnid)
+    bob.heartbeat(begun.txnid, begun.lock.lockid)
+    bob.commit(begun.txnid)
+    with server.db.engine.connect() as connection:
+        query = f"SELECT user_name FROM txn WHERE txn_id = {begun.txnid}"
+        assert connection.exec_driver_sql(query).scalar_one_or_none() in (None, "bob")
+
+
 def test_who_asks_for_a_transaction_is_who_has_come_in_whatever_it_says(cast: Callable[..., Caller]) -> None:
     bob = cast("bob")
     opened = bob.call("open_txns", ttypes.OpenTxnRequest(num_txns=1, user="ann", hostname="h")).txn_ids[0]

@@ -104,7 +104,15 @@ _NAMES = {
     "filter": "",
     "tableNamePattern": "*",
 }
-_LISTS = {"fullTableNames": ["d.t"], "tablesUsed": ["d.t"], "part_vals": ["1"], "partVals": ["1"], "values": ["1"]}
+_LISTS = {
+    "fullTableNames": ["d.t"],
+    "seen": ["d.t"],
+    "written": ["d.t"],
+    "tablesUsed": ["d.t"],
+    "part_vals": ["1"],
+    "partVals": ["1"],
+    "values": ["1"],
+}
 _NUMBERS = {"objectType": 3, "principal_type": 1, "principalType": 1, "functionType": 1, "ownerType": 1, "type": 1}
 _ABSENT = {
     "replPolicy", "keyValue", "replLastIdInfo", "writeEventInfos",

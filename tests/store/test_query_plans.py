@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class Explained:
     ann: Caller
     log: Path
 
-    def reads(self, act: Callable[[], object]) -> list[str]:
+    def reads(self, act: Callable[[], object], most_rows: int = MOST_ROWS) -> list[str]:
         """What was read too much of while something was done."""
         start = self.log.stat().st_size
         act()
@@ -94,7 +94,7 @@ class Explained:
             for plan in plans
             for node in _nodes(plan["Plan"])
             if node.get("Relation Name") in WATCHED
-            and ((rows := _rows(node)) > MOST_ROWS or node["Node Type"] == "Seq Scan")
+            and ((rows := _rows(node)) > most_rows or node["Node Type"] == "Seq Scan")
         ]
 
 
@@ -112,14 +112,19 @@ def _rows(node: dict[str, Any]) -> float:
 
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explained]:
-    place = tmp_path_factory.mktemp("explained")
+    with _explained(tmp_path_factory.mktemp("explained"), FILL) as made:
+        yield made
+
+
+@contextmanager
+def _explained(place: Path, fill: str) -> Iterator[Explained]:
     with ExitStack() as stack:
         url = stack.enter_context(EmbeddedPostgres(place, settings=SETTINGS))
         administer(url, f"CREATE DATABASE {TEMPLATE}")
         db = Database(url_of(url, TEMPLATE))
         upgrade(db)
         connection = db.dedicated_connection()
-        connection.cursor().execute("SET auto_explain.log_min_duration = -1;" + FILL)
+        connection.cursor().execute("SET auto_explain.log_min_duration = -1;" + fill)
         connection.close()
         db.close()
         server = stack.enter_context(served(url, TEMPLATE, place / "warehouse"))
@@ -156,6 +161,33 @@ def test_write_ids(explained: Explained) -> None:
     }
     _assert_little(explained, calls)
     ann.abort(txn_id)
+
+
+def test_beginnings(explained: Explained) -> None:
+    ann = explained.ann
+    begun: list[int] = []
+    every = {"seen": ["db.t3", "db.t5"], "written": ["db.t5"], "tables": ["db.t3", "db.t5"], "mayBeginAgain": True}
+
+    def begin(*wanted: str, **fields: Any) -> None:
+        begun.append(ann.begin_statement(*wanted, **fields).txnid)
+
+    calls: dict[str, Callable[[], object]] = {
+        "nothing locked": lambda: begin(),
+        "shared": lambda: begin("w db/t5/p=1 u", "r db/t6 s", **every),
+        "of a whole table": lambda: begin("w db/t5 u", **every),
+        "exclusive of a busy partition": lambda: begin("x db/t5/p=1 u", **every),
+        "behind it": lambda: begin("w db/t5/p=1 u", **every),
+        "on a new table": lambda: begin("w db/new u", seen=["db.new"], written=["db.new"]),
+        "a reader": lambda: begin("r db/t7 s", seen=["db.t7"], txn_type=ttypes.TxnType.READ_ONLY),
+    }
+    wrong = {
+        name: [
+            words for words in explained.reads(call) if "rows of txn by Index" not in words or "snapshot" not in words
+        ]
+        for name, call in calls.items()
+    }  # the snapshot itself is of all that are open
+    assert not any(wrong.values()), wrong
+    ann.abort_all(*begun)
 
 
 def test_locks(explained: Explained) -> None:
@@ -219,6 +251,27 @@ def test_snapshots(explained: Explained) -> None:
 def _lose(act: Callable[[], object]) -> None:
     with pytest.raises(Refused):
         act()
+
+
+def test_plans_that_were_made_on_an_empty_database(tmp_path: Path) -> None:
+    """They are kept as the tables grow, so no statistics may be needed to choose the index."""
+    with _explained(tmp_path, "SELECT 1") as fresh:
+        ann = fresh.ann
+
+        def write() -> None:
+            begun = ann.begin_statement("w db/t/p=1 u", seen=["db.t"], written=["db.t"])
+            ann.commit(begun.txnid, exclWriteEnabled=False)
+
+        def read() -> None:
+            ann.write_ids("db.t")
+            ann.write_ids("db.t", snapshot=ann.snapshot())
+
+        for _ in range(100):
+            write()
+            read()
+        wrong = {act.__name__: fresh.reads(act, most_rows=50) for act in (write, read)}
+        scans = {name: [one for one in found if "rows of write_id " in one] for name, found in wrong.items()}
+        assert not any(scans.values()), json.dumps(scans, indent=2)
 
 
 def _assert_little(explained: Explained, calls: dict[str, Callable[[], object]]) -> None:

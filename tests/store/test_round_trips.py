@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,7 @@ def _warm(ann: Caller) -> None:
     ann.unlock(lock_id)
     ann.commit(txn_id)
     ann.abort(ann.begin())
+    ann.abort(ann.begin_statement("r warm/u").txnid)
 
 
 @pytest.mark.parametrize("width", [3, 500], ids=["short", "long"])
@@ -107,6 +109,26 @@ def test_each_call_of_a_write_cycle_is_one_trip(counted: Counted) -> None:
         trips["commit_txn"] = counted.statements(lambda txn_id=txn_id: ann.commit(txn_id, exclWriteEnabled=False))
         trips["commit_txn again"] = counted.statements(lambda txn_id=txn_id: ann.commit(txn_id))
         _assert_single(trips)
+
+
+def test_the_beginning_of_a_statement_is_one_trip(counted: Counted) -> None:
+    ann = counted.ann
+    for _ in range(3):
+        begun: list[Any] = []
+        trips = counted.statements(
+            lambda begun=begun: begun.append(
+                ann.begin_statement(
+                    "w db/t/p=1 u",
+                    "r db/u s",
+                    seen=["db.t", "db.u"],
+                    written=["db.t"],
+                    tables=["db.t", "db.u"],
+                    mayBeginAgain=True,
+                )
+            )
+        )
+        _assert_single({"hive_acid_begin": trips})
+        ann.commit(begun[0].txnid)
 
 
 def test_each_call_of_other_cycles_is_one_trip(counted: Counted) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from hive_acid.errors import MetaError
 from metastore.observe.calls import Outcome
 from metastore.observe.log import event, shortened
-from metastore.rpc.audit.changes import CHANGES
+from metastore.rpc.audit.changes import is_change
 from metastore.rpc.audit.config import AuditConfig
 from metastore.rpc.audit.file import RotatedFile
 from metastore.rpc.audit.subjects import subjects_of
@@ -74,12 +74,14 @@ class Audit:
 
     def note(self, request: Request, session: Session, outcome: Outcome, detail: dict[str, Any]) -> None:
         """A call has ended."""
-        if request.method in CHANGES:
+        if is_change(request.method, request.arguments):
             if outcome is Outcome.UNKNOWN:
                 return
         elif outcome is not Outcome.REFUSED or detail.get("error") != MetaError.thrift_name:
             return  # what is not there, asked for by a reader, is no refusal
         objects, transactions = request.subjects or subjects_of(request.method, request.arguments)
+        if "txnid" in detail:
+            transactions = [*transactions, detail["txnid"]]
         self._put(
             _Entry(
                 time.time(),

@@ -23,6 +23,7 @@ _KINDS = {
     **dict.fromkeys(("dbName", "dbname", "db_name", "databaseName", "db"), _DATABASE),
     **dict.fromkeys(("tableName", "tablename", "tbl_name", "table_name", "tblName", "tblNames"), _NAME),
     **dict.fromkeys(("objectName", "functionName", "funcName", "fullTableNames", "fullTableName"), _NAME),
+    "written": _NAME,
     **dict.fromkeys(("roleName", "role_name", "role", "rolename"), _NAME),
     **dict.fromkeys(("txnid", "txn_id", "txnId", "txnIds", "txn_ids", "targetTxnId"), _TRANSACTION),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from thriftpy2.protocol import TCyBinaryProtocol
@@ -25,6 +26,8 @@ ONEWAY = frozenset({"shutdown", "reinitialize"})
 _VERSION_1 = 0x80010000
 _DISPENSABLE = frozenset({"EnvironmentContext", "CreationMetadata"})
 """Structs that clients leave out of their arguments, or whose absence the catalogue has an error of its own for."""
+_FIELD, _LIST = struct.Struct(">bh"), struct.Struct(">bi")
+_SUCCESS = _FIELD.pack(TType.STRUCT, 0)
 _VOID = b"\x00"
 """The body of a reply without a result: a struct that ends at once."""
 
@@ -97,6 +100,26 @@ def write_result(method: str, sequence: int, value: Any, sink: Any, part_bytes: 
     transport.write(_header(method, TMessageType.REPLY) + _I32.pack(sequence))
     TCyBinaryProtocol(transport).write_struct(_result_class(method)(success=value))
     transport.flush()
+
+
+def encoded(value: Any) -> bytes:
+    """A struct as it is within a message."""
+    return _body(value)
+
+
+def spliced(value: Any, *fields: bytes) -> Prepared:
+    """A result that is a struct, of which some fields are encoded already and not in `value`."""
+    return Prepared(value, b"".join((_SUCCESS, _body(value)[:-1], *fields, _VOID, _VOID)))
+
+
+def struct_field(number: int, body: bytes) -> bytes:
+    """A field that is a struct."""
+    return _FIELD.pack(TType.STRUCT, number) + body
+
+
+def structs_field(number: int, bodies: Sequence[bytes]) -> bytes:
+    """A field that is a list of structs."""
+    return b"".join((_FIELD.pack(TType.LIST, number), _LIST.pack(TType.STRUCT, len(bodies)), *bodies))
 
 
 def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:

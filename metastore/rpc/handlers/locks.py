@@ -58,10 +58,10 @@ def handlers(
                 await call.run(abort, txn_id)
                 # After any other error it asks again, for half a minute.
                 raise TxnAbortedError(str(error)) from error
-        return _lock_response(await polling.lock(_lock_request(request)))
+        return lock_response(await polling.lock(_lock_request(request)))
 
     async def check_lock(call: Call, request: Any) -> Any:
-        return _lock_response(await polling.check_lock(LockId(request.lockid), _txn_id(request)))
+        return lock_response(await polling.check_lock(LockId(request.lockid), _txn_id(request)))
 
     async def unlock(call: Call, request: Any) -> None:
         await locks.unlock_soon(LockId(request.lockid))
@@ -101,7 +101,9 @@ def _narrowed_to(request: Any) -> tuple[str | None, str | None]:
 def _lock_request(request: Any) -> LockRequest:
     txn_id = _txn_id(request)
     return LockRequest(
-        components=tuple(_component(component, txn_id) for component in request.component or ()),
+        components=tuple(
+            lock_component(component, in_transaction=txn_id is not None) for component in request.component or ()
+        ),
         owner=TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown"),
         txn_id=txn_id,
         reader_waits=not request.zeroWaitReadEnabled,
@@ -109,7 +111,8 @@ def _lock_request(request: Any) -> LockRequest:
     )
 
 
-def _component(component: Any, txn_id: TxnId | None) -> LockComponent:
+def lock_component(component: Any, *, in_transaction: bool) -> LockComponent:
+    """The model of a component. Raises MetaError for one that makes no sense."""
     if component.type not in _TYPES:
         raise MetaError(f"there is no lock type {component.type}")
     return LockComponent(
@@ -117,14 +120,14 @@ def _component(component: Any, txn_id: TxnId | None) -> LockComponent:
         db=component.dbname or "",
         table=component.tablename or None,
         partition=component.partitionname or None,
-        operation=_operation(component, txn_id),
+        operation=_operation(component, in_transaction=in_transaction),
         dynamic=bool(component.isDynamicPartitionWrite),
     )
 
 
-def _operation(component: Any, txn_id: TxnId | None) -> Operation | None:
+def _operation(component: Any, *, in_transaction: bool) -> Operation | None:
     """What the component is going to write; absence of isTransactional means transactional (transactions.md §3.2)."""
-    if not txn_id or component.isTransactional is False or component.operationType in _WRITES_NOTHING:
+    if not in_transaction or component.isTransactional is False or component.operationType in _WRITES_NOTHING:
         return None
     if component.operationType not in _WRITES:
         raise MetaError("a lock component in a transaction needs its operationType: SELECT, INSERT, UPDATE, ...")
@@ -132,7 +135,8 @@ def _operation(component: Any, txn_id: TxnId | None) -> Operation | None:
     return Operation.UPDATE if component.bringsKeys and operation is Operation.INSERT else operation
 
 
-def _lock_response(result: LockResult) -> Any:
+def lock_response(result: LockResult) -> Any:
+    """The answer to a request."""
     return ttypes.LockResponse(lockid=result.lock_id, state=_ANSWERS[result.answer], errorMessage=result.message)
 
 

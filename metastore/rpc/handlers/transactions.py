@@ -20,6 +20,7 @@ from metastore.rpc.handlers.replication import (
     is_replayed_opening,
     parameter_of,
 )
+from metastore.txn.calls import Opening
 from metastore.txn.models import Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.names import split_table
 from metastore.txn.service import TxnService
@@ -95,13 +96,9 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
     async def open_txns(call: Call, request: Any) -> Any:
         if is_replayed_opening(request):
             return await call.run(special.open_txns, request)
-        owner = TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown")
-        tables = tuple(dict.fromkeys(map(split_table, request.tables))) if request.tables else ()
-        intent = Intent(tables, request.mayBeginAgain)
-        return ttypes.OpenTxnsResponse(
-            txn_ids=await txns.open_soon(request.num_txns, owner, _txn_type(request.txn_type), intent),
-            tablesNamed=bool(tables) or None,
-        )
+        asked = opening(request)
+        txn_ids = await txns.open_soon(*asked)
+        return ttypes.OpenTxnsResponse(txn_ids=txn_ids, tablesNamed=bool(asked.intent.tables) or None)
 
     async def get_open_txns(call: Call) -> Any:
         return replies.of(await txns.get_open_soon(), _open_txns_response)
@@ -219,28 +216,41 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
     return {handler.__name__: handler for handler in served}
 
 
-def _open_txns_response(snapshot: OpenTxns) -> Any:
+def opening(request: Any) -> Opening:
+    """What an OpenTxnRequest asks for. Raises MetaError for a type or a table's name that is none."""
+    owner = TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown")
+    tables = tuple(dict.fromkeys(map(split_table, request.tables))) if request.tables else ()
+    return Opening(request.num_txns, owner, _txn_type(request.txn_type), Intent(tables, request.mayBeginAgain))
+
+
+def exceptions(snapshot: OpenTxns) -> tuple[list[TxnId], bytes]:
+    """The transactions of a snapshot that are not committed, and the bits of those that are aborted."""
     ids = sorted(snapshot.open_ids + snapshot.aborted_ids) if snapshot.aborted_ids else snapshot.open_ids
+    return ids, _bits(ids, snapshot.aborted_ids)
+
+
+def _open_txns_response(snapshot: OpenTxns) -> Any:
+    ids, bits = exceptions(snapshot)
     return ttypes.GetOpenTxnsResponse(
         txn_high_water_mark=snapshot.high_water_mark,
         open_txns=ids,
         min_open_txn=snapshot.min_open,
-        abortedBits=_bits(ids, snapshot.aborted_ids),
+        abortedBits=bits,
     )
 
 
 def _write_ids_response(tables: Sequence[TableWriteIds]) -> Any:
-    return ttypes.GetValidWriteIdsResponse(
-        tblValidWriteIds=[
-            ttypes.TableValidWriteIds(
-                fullTableName=f"{table.db}.{table.table}",
-                writeIdHighWaterMark=table.high_water_mark,
-                invalidWriteIds=list(table.invalid),
-                minOpenWriteId=table.min_open,
-                abortedBits=_bits(table.invalid, table.aborted),
-            )
-            for table in tables
-        ]
+    return ttypes.GetValidWriteIdsResponse(tblValidWriteIds=list(map(wire_write_ids, tables)))
+
+
+def wire_write_ids(table: TableWriteIds) -> Any:
+    """The struct of what a snapshot sees of a table."""
+    return ttypes.TableValidWriteIds(
+        fullTableName=f"{table.db}.{table.table}",
+        writeIdHighWaterMark=table.high_water_mark,
+        invalidWriteIds=list(table.invalid),
+        minOpenWriteId=table.min_open,
+        abortedBits=_bits(table.invalid, table.aborted),
     )
 
 

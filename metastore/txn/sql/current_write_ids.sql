@@ -15,9 +15,13 @@ BEGIN
                CASE WHEN coalesce(k.aborted_version, 0) IS DISTINCT FROM a.known THEN
                    ARRAY(SELECT u.write_id FROM unresolved_write_id u
                           WHERE u.db = a.db AND u.tbl = a.tbl AND u.is_aborted ORDER BY u.write_id) END,
-               NOT EXISTS (SELECT 1 FROM write_id w
-                             JOIN unresolved_write_id u ON u.txn_id = w.txn_id AND u.db = w.db AND u.tbl = w.tbl
-                            WHERE w.db = a.db AND w.tbl = a.tbl AND w.write_id = k.last_write_id)
+               -- The order says which index: by an equality alone a plan that was made on an empty table may take the one
+               -- of transactions, and read all write ids of the table.
+               NOT EXISTS (SELECT 1
+                             FROM (SELECT w.txn_id FROM write_id w
+                                    WHERE w.db = a.db AND w.tbl = a.tbl AND w.write_id >= k.last_write_id
+                                    ORDER BY w.write_id DESC LIMIT 1) AS last
+                             JOIN unresolved_write_id u ON u.txn_id = last.txn_id AND u.db = a.db AND u.tbl = a.tbl)
                OR EXISTS (SELECT 1 FROM write_id w
                            WHERE w.db = a.db AND w.tbl = a.tbl
                              AND NOT EXISTS (SELECT 1 FROM unresolved_write_id u

@@ -20,7 +20,7 @@ class WriteIdService:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        aborted_ids = AbortedIds()
+        self.aborted_ids = aborted_ids = AbortedIds()
         self._allocate = AllocateCall()
         self._current, self._past = CurrentWriteIdsCall(aborted_ids), PastWriteIdsCall(aborted_ids)
 

@@ -96,6 +96,9 @@ def test_changes_and_refusals_are_written_down(caller: Caller, file: Path) -> No
     txn = caller.begin()
     caller.allocate("d.t", txn)
     caller.commit(txn)
+    caller.commit(caller.begin_statement("r d/t s", seen=["d.t"]).txnid)  # it reads, and its end is told
+    begun = caller.begin_statement("w d/t u", written=["d.t"]).txnid
+    caller.commit(begun)
     with pytest.raises(Refused):
         caller.call("get_table", "d", "not_there")
     with pytest.raises(Refused):
@@ -103,7 +106,7 @@ def test_changes_and_refusals_are_written_down(caller: Caller, file: Path) -> No
     with pytest.raises(Refused):
         caller.call("drop_database", "@hive#nowhere", True, False)
     caller.call("drop_table", "d", "t", True)
-    until(lambda: len(lines(file)) == 8)
+    until(lambda: len(lines(file)) == 11)
     found = lines(file)
     assert [(one["method"], one["outcome"], one.get("objects"), one.get("transactions")) for one in found] == [
         ("create_database", "fine", ["d"], None),
@@ -111,6 +114,9 @@ def test_changes_and_refusals_are_written_down(caller: Caller, file: Path) -> No
         ("get_table", "refused", ["d.t"], None),
         ("allocate_table_write_ids", "fine", ["d.t"], [txn]),
         ("commit_txn", "fine", None, [txn]),
+        ("commit_txn", "fine", None, [begun - 1]),
+        ("hive_acid_begin", "fine", ["d.t"], [begun]),
+        ("commit_txn", "fine", None, [begun]),
         ("commit_txn", "refused", None, [10_000]),
         ("drop_database", "refused", ["nowhere"], None),
         ("drop_table", "fine", ["d.t"], None),
@@ -119,7 +125,7 @@ def test_changes_and_refusals_are_written_down(caller: Caller, file: Path) -> No
         assert one["user"] == "ann"
         assert one["peer"].startswith("127.0.0.1:")
         assert datetime.datetime.fromisoformat(one["time"]).tzinfo is not None
-    errors = [None, None, "MetaException", None, None, "NoSuchTxnException", "NoSuchObjectException", None]
+    errors = [None, None, "MetaException", *[None] * 5, "NoSuchTxnException", "NoSuchObjectException", None]
     assert [one.get("error") for one in found] == errors
     assert "geheim" not in file.read_text()
 

@@ -1,0 +1,83 @@
+"""The RPC by which a statement begins in one call (transactions.md §3.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from hive_acid.errors import MetaError
+from hive_acid.wire import ttypes
+from metastore.lock.beginning import Beginning, Beginnings, Seen
+from metastore.rpc.call import Call, Handler
+from metastore.rpc.encoding.codec import encoded, spliced, struct_field, structs_field
+from metastore.rpc.handlers.locks import lock_component, lock_response
+from metastore.rpc.handlers.replication import is_replayed_opening
+from metastore.rpc.handlers.transactions import exceptions, opening, wire_write_ids
+from metastore.txn.models import OpenTxns
+from metastore.txn.names import split_table
+
+MAX_KEPT_SNAPSHOTS, MAX_KEPT_TABLES = 4, 32
+F = TypeVar("F")
+
+
+class _Encoded:
+    """Structs of what does not change, encoded: those who begin together have the same snapshot, and mostly tables are
+    as they were.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[int, tuple[object, bytes]] = {}
+
+    def of(self, finding: F, struct: Callable[[F], Any]) -> bytes:
+        """What `struct` makes of this very finding."""
+        kept = self._kept.get(id(finding))
+        if kept is None:
+            if len(self._kept) >= self._most:
+                del self._kept[next(iter(self._kept))]
+            # It holds the finding, so that its id stays its own.
+            kept = self._kept[id(finding)] = finding, encoded(struct(finding))
+        return kept[1]
+
+
+def handlers(beginnings: Beginnings) -> dict[str, Handler]:
+    """The handlers by RPC name."""
+    snapshots, tables = _Encoded(MAX_KEPT_SNAPSHOTS), _Encoded(MAX_KEPT_TABLES)
+
+    def seen_table(one: Seen) -> bytes:
+        rest = encoded(ttypes.HiveAcidSeenTable(tableId=one.table_id))
+        return struct_field(1, tables.of(one.write_ids, wire_write_ids)) + rest
+
+    async def hive_acid_begin(call: Call, request: Any) -> Any:
+        if is_replayed_opening(request.open):
+            raise MetaError("what another warehouse has done is replayed by open_txns, not by hive_acid_begin")
+        begun = await beginnings.begin_soon(
+            Beginning(
+                opening(request.open),
+                tuple([lock_component(one, in_transaction=True) for one in request.component or ()]),
+                tuple(dict.fromkeys(map(split_table, request.seen or ()))),
+                tuple(dict.fromkeys(map(split_table, request.written or ()))),
+            )
+        )
+        told = ttypes.HiveAcidBeginResponse(
+            txnid=begun.txn_id,
+            lock=lock_response(begun.lock) if begun.lock is not None else None,
+            written=[
+                ttypes.HiveAcidWrittenTable(
+                    fullTableName=".".join(one.table), writeId=one.write_id, tableId=one.table_id
+                )
+                for one in begun.written
+            ],
+            isOutdated=begun.is_outdated or None,
+        )
+        fields = [struct_field(2, snapshots.of(begun.snapshot, _snapshot))]
+        if begun.seen is not None:
+            fields.append(structs_field(4, list(map(seen_table, begun.seen))))
+        return spliced(told, *fields)
+
+    return {hive_acid_begin.__name__: hive_acid_begin}
+
+
+def _snapshot(snapshot: OpenTxns) -> Any:
+    ids, bits = exceptions(snapshot)
+    return ttypes.HiveAcidSnapshot(highWaterMark=snapshot.high_water_mark, openTxns=ids, abortedBits=bits)
