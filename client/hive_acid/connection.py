@@ -70,6 +70,7 @@ class Connection(CatalogCalls):
         )
         self.heartbeats = Heartbeats(self)
         self.pressure = Pressure(self, self.heartbeats)
+        self.begins_at_once = True
 
     def renew_in_child(self) -> None:
         """Have sockets and heartbeats of its own, and no transactions."""
@@ -85,14 +86,19 @@ class Connection(CatalogCalls):
         tables: Iterable[str] = (),
         may_begin_again: bool = False,
         isolation: Isolation = Isolation.SNAPSHOT,
+        with_lock: bool = False,
     ) -> Transaction:
-        """One transaction of `open_transactions`: its snapshot is taken, and its heartbeats are running."""
+        """One transaction of `open_transactions`: its snapshot is taken, and its heartbeats are running.
+
+        One that is opened `with_lock` has neither until it asks for its first lock, or for anything else.
+        """
         (transaction,) = open_transactions(
             *(self, 1, kind),
             lock_timeout_ms=lock_timeout_ms,
             tables=tables,
             may_begin_again=may_begin_again,
             isolation=isolation,
+            with_lock=with_lock,
         )
         return transaction
 

@@ -46,7 +46,9 @@ from hive_acid.wire import service, ttypes
 
 POOL_SIZE = 8
 CONNECT_TIMEOUT_S = 10
-UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database", "compact", "compact2"})
+UNREPEATABLE = frozenset(
+    {"lock", "open_txns", "hive_acid_begin", "create_table", "create_database", "compact", "compact2"}
+)
 """Calls whose repetition after a lost answer could act twice (transactions.md §6)."""
 
 

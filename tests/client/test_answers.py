@@ -62,9 +62,9 @@ def test_a_call_that_may_not_be_repeated_says_so_and_the_next_one_is_right(
     proxy: Meddler, connection: Connection, fault: str
 ) -> None:
     connection.call("get_all_databases")
-    proxy.faults["open_txns"] = fault
+    proxy.faults["hive_acid_begin"] = fault
     expected = AnswersMixedError if fault == "stale" else MetastoreUnreachableError
-    with pytest.raises(expected, match="open_txns"):
+    with pytest.raises(expected, match="hive_acid_begin"):
         connection.begin()
     assert connection.call("get_all_databases") == ["d", "default"]
     assert len(connection.call("get_open_txns_info").open_txns) == 1, "it was done, and not a second time"

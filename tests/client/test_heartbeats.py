@@ -12,7 +12,7 @@ import pytest
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import HiveAcidError, MetastoreInternalError
+from hive_acid.errors import HiveAcidError, MetastoreInternalError, UnknownMethodError
 from hive_acid.protocol import Question
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.transactions.transaction import Transaction
@@ -76,6 +76,8 @@ def test_a_transaction_that_failed_to_begin_is_no_news(
         """A metastore that knows nothing of names at the opening, and fails at the promise that stands for them."""
         if any(question.method == "add_write_ids_to_min_history" for question in questions):
             raise MetastoreInternalError("out of memory")
+        if questions[0].method == "hive_acid_begin":
+            return [UnknownMethodError("the metastore does not serve hive_acid_begin")]
         answers = ask(*questions)
         if questions[0].method == "open_txns":
             answers[0].tablesNamed = False

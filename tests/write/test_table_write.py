@@ -110,24 +110,70 @@ def test_an_abort_removes_no_files_of_another_table_that_have_the_names_of_its_o
 
 
 @pytest.mark.parametrize("how", ["dropped", "recreated", "renamed", "renamed and followed"])
-def test_a_table_is_looked_for_again_behind_the_lock(world: World, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+@pytest.mark.parametrize("with_lock", [False, True])
+def test_a_table_is_looked_for_again_behind_the_lock(
+    world: World, monkeypatch: pytest.MonkeyPatch, how: str, with_lock: bool
+) -> None:
     """By a `Table` it is that one or none; by a name it is whichever has it then."""
     table = world.create()
     change, error = CHANGES[how]
     ask = Connection.ask
 
     def late(connection: Connection, *questions: Question) -> list[Any]:
-        if questions[0].method == "lock" and connection is world.connection:
+        if questions[0].method in ("lock", "hive_acid_begin") and connection is world.connection:
             monkeypatch.setattr(Connection, "ask", ask)
             change(world, table)
         return ask(connection, *questions)
 
-    monkeypatch.setattr(Connection, "ask", late)
-    with world.connection.begin() as transaction, pytest.raises(error):
+    with world.connection.begin(with_lock=with_lock) as transaction, pytest.raises(error):
+        monkeypatch.setattr(Connection, "ask", late)
         world.begin(transaction, table)
     if error is TableChangedError:
-        with world.connection.begin() as transaction:
+        with world.connection.begin(with_lock=with_lock) as transaction:
             assert world.begin(transaction).table.id != table.id
+
+
+@pytest.mark.parametrize("how", ["recreated", "renamed and followed"])
+def test_write_ids_of_another_table_are_thrown_away(world: World, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Those that came with the lock, where somebody who takes none has given the name to another table behind it."""
+    table = world.create()
+    with world.connection.begin() as earlier:
+        assert world.begin(earlier).ids()[0] == 1
+    ask = Connection.ask
+
+    def late(connection: Connection, *questions: Question) -> list[Any]:
+        if questions[0].method != "hive_acid_begin" or connection is not world.connection:
+            return ask(connection, *questions)
+        monkeypatch.setattr(Connection, "ask", ask)
+        begun = ask(connection, questions[0])
+        assert [one.writeId for one in begun[0].written] == [2]
+        CHANGES[how][0](world, table)
+        return begun + ask(connection, *questions[1:])
+
+    with world.connection.begin(with_lock=True) as transaction:
+        monkeypatch.setattr(Connection, "ask", late)
+        begun = world.begin(transaction)
+        assert begun.table.id != table.id
+        asked = [question.method for question in watched(monkeypatch, lambda: transaction.write_ids("d", "t"))]
+        assert asked == ["get_valid_write_ids"]
+        asked = [question.method for question in watched(monkeypatch, lambda: begun.ids())]
+        assert asked == ["allocate_table_write_ids"]
+        assert transaction.has_there("d", "t", begun.ids()[0])
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> list[Question]:
+    """What the metastore is asked meanwhile."""
+    asked: list[Question] = []
+    ask = Connection.ask
+
+    def heard(connection: Connection, *questions: Question) -> list[Any]:
+        asked.extend(questions)
+        return ask(connection, *questions)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "ask", heard)
+        act()
+    return asked
 
 
 def test_a_name_may_not_mean_two_tables_in_one_transaction(world: World) -> None:

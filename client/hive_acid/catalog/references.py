@@ -105,10 +105,15 @@ class Definitions:
         (answer,) = self._catalog.ask(table_question(reference.database, reference.name))
         return self._answered(reference, answer, transaction)
 
-    def behind_lock(self, reference: TableReference, transaction: Transaction, component: Any) -> Table:
-        """As `now`, after `component` is locked; both in one round trip, unless the lock has to wait."""
+    def behind_lock(
+        self, reference: TableReference, transaction: Transaction, component: Any, *, writes: bool = False
+    ) -> Table:
+        """As `now`, after `component` is locked; both in one round trip, unless the lock has to wait.
+
+        `writes` as in `Transaction.lock`.
+        """
         question = table_question(reference.database, reference.name)
-        answer = transaction.lock(component, behind=question)
+        answer = transaction.lock(component, behind=question, writes=writes)
         return self.now(reference, transaction) if answer is None else self._answered(reference, answer, transaction)[0]
 
     def _answered(self, reference: TableReference, answer: Any, transaction: Transaction | None) -> tuple[Table, Any]:

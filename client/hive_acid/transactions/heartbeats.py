@@ -41,10 +41,12 @@ _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)?")
 class Leased(Protocol):
     """A transaction that is kept alive, as `hive_acid.transactions.transaction` has it."""
 
-    id: TxnId
     thread: int
     is_block: bool
     locked: set[str]
+
+    @property
+    def id(self) -> TxnId: ...
 
     @property
     def is_ending(self) -> bool: ...

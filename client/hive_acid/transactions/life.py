@@ -7,8 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from hive_acid.errors import (
     HiveAcidError,
@@ -21,51 +20,21 @@ from hive_acid.errors import (
     TxnAbortedError,
     WriteConflictError,
 )
-from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.protocol import Question
-from hive_acid.transactions.heartbeats import Heartbeats
-from hive_acid.transactions.pressure import Pressure
+from hive_acid.transactions.beginning import Opened, Opening, Owner
 from hive_acid.transactions.states import Isolation, TransactionKind, TransactionState
 from hive_acid.wire import table_name, ttypes
 
 LOG = logging.getLogger(__name__)
-
-
-class Owner(Protocol):
-    """What a transaction needs of the connection that has begun it."""
-
-    user: str
-    heartbeats: Heartbeats
-    pressure: Pressure
-
-    def call(self, method: str, *args: Any) -> Any: ...
-
-    def ask(self, *questions: Question) -> list[Any]: ...
-
-
-@dataclass(frozen=True)
-class Opening:
-    """As what a transaction was opened."""
-
-    id: TxnId
-    kind: TransactionKind
-    snapshot: ValidTxnList | None
-    """None if it was opened to add rows only."""
-    tables: frozenset[str]
-    """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
-    may_begin_again: bool
-    """Whether who runs it runs all of it anew on a SnapshotOutdatedError."""
-    lock_timeout_ms: int
-    agent_info: str
-    isolation: Isolation = Isolation.SNAPSHOT
+_NEVER_OPENED = TxnId(0)
+"""The number of one that has ended before it was opened."""
 
 
 class TransactionLife:
     """From its beginning to its end: heartbeats, commit, abort, and what follows either."""
 
     def __init__(self, connection: Owner, opening: Opening) -> None:
-        self.id = opening.id
+        self._id: TxnId | None = None
         self.kind = opening.kind
         self.isolation = opening.isolation
         self.state = TransactionState.OPEN
@@ -98,6 +67,28 @@ class TransactionLife:
         self._afterwards: list[Callable[[], None]] = []
         self._rolling_back: list[Callable[[], None]] = []
         self._after_abort: list[Callable[[], None]] = []
+
+    @property
+    def id(self) -> TxnId:
+        """Its number. One that was to be opened with its first lock is opened by that."""
+        if self._id is None:
+            self._open()
+        assert self._id is not None
+        return self._id
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether the metastore knows of it, or has."""
+        return self._id is not None
+
+    def _open(self) -> None:
+        """Be opened, without a lock."""
+        raise NotImplementedError
+
+    def is_opened_as(self, opened: Opened) -> None:
+        """The metastore has opened it: it is kept alive from now on."""
+        self._id = opened.id
+        self._connection.heartbeats.add(self)
 
     def written_as(self, database: str, table: str) -> WriteId | None:
         """The write id for the table if it has one, also after the end of the transaction."""
@@ -209,7 +200,7 @@ class TransactionLife:
 
     def heartbeat(self) -> None:
         """Tell the metastore that this transaction lives."""
-        if self.state is TransactionState.OPEN:
+        if self.state is TransactionState.OPEN and self.is_opened:
             self._call("heartbeat", ttypes.HeartbeatRequest(txnid=self.id))
 
     def commit(self) -> None:
@@ -222,7 +213,8 @@ class TransactionLife:
         self.check_open()
         self._claim_end()
         try:
-            self._call_commit()
+            if self.is_opened:
+                self._call_commit()
         except TxnAbortedError as error:
             self._end(TransactionState.ABORTED)
             self._run_undo()
@@ -269,15 +261,18 @@ class TransactionLife:
         if self._is_doubtful:
             self._abort_in_doubt()
             return
+        was_opened = self.is_opened
         self._end(TransactionState.ABORTED)
         try:
             self._run_undo()
         except BaseException:  # a second interrupt: files are left for the Cleaner, but no lock
             with suppress(HiveAcidError):
-                self._call_abort()
+                if was_opened:
+                    self._call_abort()
             raise
         try:
-            self._call_abort()
+            if was_opened:
+                self._call_abort()
         except NoSuchTxnError as error:
             raise TransactionClosedError(f"transaction {self.id} cannot be aborted: {error}") from None
         except MetastoreUnreachableError as error:
@@ -323,6 +318,8 @@ class TransactionLife:
 
     def _end(self, state: TransactionState) -> None:
         self.state = state
+        if self._id is None:
+            self._id = _NEVER_OPENED
         self._connection.heartbeats.remove(self)
 
     def _run_undo(self) -> None:

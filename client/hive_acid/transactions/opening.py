@@ -6,19 +6,12 @@ others, from its first moment; said later, files that its snapshot needs might b
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Protocol
 
-from hive_acid.errors import HiveAcidError
-from hive_acid.format.snapshot import ValidTxnList
-from hive_acid.ids import TxnId
-from hive_acid.protocol import Question
-from hive_acid.transactions.life import Opening, Owner
+from hive_acid.transactions.beginning import Opened, Opening, Owner, abort, open_many, open_one
 from hive_acid.transactions.states import Isolation, TransactionKind
 from hive_acid.transactions.transaction import AGENT_INFO, Transaction
-from hive_acid.wire import ttypes
 
 
 class Opener(Owner, Protocol):
@@ -39,57 +32,40 @@ def open_transactions(
     only_adds: bool = False,
     agent_info: str | None = None,
     isolation: Isolation = Isolation.SNAPSHOT,
+    with_lock: bool = False,
 ) -> list[Transaction]:
     """Open `count` transactions in one call; each sees what had committed when all of them were open.
 
     `tables` (``db.table``) are all that they use; none if that is not known, and then nothing is cleaned until their
     end. `may_begin_again` is of `Transaction`; `only_adds` says that they neither read rows nor change any: they get no
-    snapshot.
+    snapshot. One that is opened `with_lock` is so when it asks for its first lock, in the same call, or for anything
+    else: it sees what had committed by then.
     """
-    agent_info = agent_info or f"{AGENT_INFO} ({connection.application})"
-    named = sorted({name.lower() for name in tables})
-    request = ttypes.OpenTxnRequest(
-        num_txns=count,
-        user=connection.user,
-        hostname=socket.gethostname(),
-        agentInfo=agent_info,
-        txn_type=getattr(ttypes.TxnType, kind.value),
-        tables=named,
-        mayBeginAgain=may_begin_again or only_adds,
+    opening = Opening(
+        kind,
+        frozenset(name.lower() for name in tables),
+        may_begin_again,
+        lock_timeout_ms,
+        agent_info or f"{AGENT_INFO} ({connection.application})",
+        isolation,
+        only_adds,
     )
-    questions = [Question("open_txns", (request,))]
-    if not only_adds:
-        questions.append(Question("get_open_txns", ()))
-    opened, *answers = connection.ask(*questions)
-    if isinstance(opened, HiveAcidError):
-        raise opened
-    txn_ids = [TxnId(txn_id) for txn_id in opened.txn_ids]
-    transactions: list[Transaction] = []
+    if with_lock:
+        return [Transaction(connection, opening) for _ in range(count)]
+    opened = [open_one(connection, opening)] if count == 1 else open_many(connection, opening, count)
+    transactions = [Transaction(connection, opening) for _ in opened]
     try:
-        answer = answers[0] if answers else None
-        if isinstance(answer, HiveAcidError):
-            raise answer
-        for txn_id in txn_ids:
-            snapshot = answer and ValidTxnList.from_open_txns(
-                answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
-            )
-            transactions.append(
-                Transaction(
-                    connection,
-                    Opening(
-                        *(txn_id, kind, snapshot, frozenset(named), may_begin_again, lock_timeout_ms, agent_info),
-                        isolation=isolation,
-                    ),
-                )
-            )
-        for transaction in transactions:
-            connection.heartbeats.add(transaction)
-            if named and not opened.tablesNamed and not only_adds:  # another metastore than hive-acid's
-                transaction.reads_only(*named)
+        for transaction, one in zip(transactions, opened, strict=True):
+            transaction.is_opened_as(one)
+        for transaction, one in zip(transactions, opened, strict=True):
+            transaction.names_tables(one)
     except BaseException:
-        for transaction in transactions:
-            connection.heartbeats.remove(transaction)
-        with suppress(HiveAcidError):
-            connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids))
+        _let_go(connection, transactions, opened)
         raise
     return transactions
+
+
+def _let_go(connection: Opener, transactions: Iterable[Transaction], opened: Iterable[Opened]) -> None:
+    for transaction in transactions:
+        connection.heartbeats.remove(transaction)
+    abort(connection, [one.id for one in opened])

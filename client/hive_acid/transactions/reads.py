@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import Any
 
 from hive_acid.errors import (
     HiveAcidError,
@@ -14,7 +13,8 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.transactions.life import Opening, Owner, TransactionLife
+from hive_acid.transactions.beginning import Begun, Opened, Opening, Owner, open_one, valid_write_ids
+from hive_acid.transactions.life import TransactionLife
 from hive_acid.wire import table_name, ttypes
 
 LOG = logging.getLogger(__name__)
@@ -26,7 +26,9 @@ class ReadingTransaction(TransactionLife):
     def __init__(self, connection: Owner, opening: Opening) -> None:
         super().__init__(connection, opening)
         self._ids: dict[str, int] = {}
-        self._snapshot = opening.snapshot
+        self._snapshot: ValidTxnList | None = None
+        self._told: dict[str, tuple[int | None, ValidWriteIdList]] = {}
+        """What its beginning has told of tables, good for those of the ids beside it."""
         self._read: dict[str, ValidWriteIdList] = {}
         self._kept: dict[str, ValidTxnList] = {}
         """Of READ COMMITTED: what it sees of tables that it has a write id of, as its deletes reach no later rows."""
@@ -34,9 +36,32 @@ class ReadingTransaction(TransactionLife):
     @property
     def snapshot(self) -> ValidTxnList:
         """The transactions whose writes it sees. Raises TransactionClosedError if it was opened to add rows only."""
+        if self._snapshot is None and not self.is_opened:
+            self._open()
         if self._snapshot is None:
             raise TransactionClosedError(f"transaction {self.id} was opened to add rows only: it sees none")
         return self._snapshot
+
+    def _open(self) -> None:
+        self._check_process()
+        opened = open_one(self._connection, self._opening)
+        self.is_opened_as(opened)
+        self.names_tables(opened)
+
+    def is_opened_as(self, opened: Opened) -> None:
+        """As in `TransactionLife`; this is its snapshot."""
+        self._snapshot = opened.snapshot
+        super().is_opened_as(opened)
+
+    def names_tables(self, opened: Opened) -> None:
+        """Say which tables it uses to a metastore that has not heard it with the opening."""
+        if not opened.has_named and not self._opening.only_adds:
+            self.reads_only(*sorted(self._opening.tables))
+
+    def _has_begun(self, begun: Begun) -> None:
+        """It was opened by the call that has asked for its first locks, too."""
+        self._told = begun.seen
+        self.is_opened_as(begun.opened)
 
     def uses(self, database: str, table: str, table_id: int) -> None:
         """Note which table the transaction means by a name: its snapshot and its write id are of that one.
@@ -49,6 +74,9 @@ class ReadingTransaction(TransactionLife):
                 f"{name} is another table now than at first in transaction {self.id}: it was dropped and created "
                 "anew, or another one took its name. Begin another transaction"
             )
+        told_id, write_ids = self._told.pop(name, (None, None))
+        if write_ids is not None and told_id == table_id:
+            self._read.setdefault(name, write_ids)
 
     def write_ids(self, database: str, table: str) -> ValidWriteIdList:
         """The table's write ids that this transaction sees, its own write included; the same until `see_committed`.
@@ -71,7 +99,7 @@ class ReadingTransaction(TransactionLife):
         self._see(self._committed_by_now())
 
     def _see(self, snapshot: ValidTxnList) -> None:
-        self._snapshot = snapshot
+        self._snapshot, self._told = snapshot, {}
         self._read = {name: found for name, found in self._read.items() if name in self._kept}
 
     def _committed_by_now(self) -> ValidTxnList:
@@ -114,13 +142,3 @@ class ReadingTransaction(TransactionLife):
                 f"transaction {self.id} was begun for {', '.join(sorted(self.tables))} and may not use {name}, whose "
                 "files nobody keeps for it: name all its tables when it begins, acid.transaction(tables=[…]), or none"
             )
-
-
-def valid_write_ids(found: Any) -> ValidWriteIdList:
-    return ValidWriteIdList.from_invalid(
-        found.fullTableName,
-        found.writeIdHighWaterMark,
-        found.invalidWriteIds or [],
-        found.abortedBits or b"",
-        found.minOpenWriteId,
-    )

@@ -12,13 +12,12 @@ import logging
 import socket
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hive_acid.errors import (
     AccessDeniedError,
     HiveAcidError,
     LockTimeoutError,
-    NoSuchObjectError,
     NoSuchTxnError,
     SnapshotOutdatedError,
     TxnAbortedError,
@@ -29,9 +28,9 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
+from hive_acid.transactions.beginning import begin, denied, valid_write_ids
 from hive_acid.transactions.changed_rows import Since
 from hive_acid.transactions.locks import alone_with_rows, holder_of, holders_of, users_of
-from hive_acid.transactions.reads import valid_write_ids
 from hive_acid.transactions.states import Isolation, TransactionState
 from hive_acid.transactions.writes import WritingTransaction
 from hive_acid.wire import table_name, ttypes
@@ -46,8 +45,20 @@ _LONGEST_PAUSE_S = 0.5
 _MOST_CHECKS = 20
 """So often a commit looks whether others have changed other rows, before it is a conflict."""
 _CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
+_WRITES = (*_CHANGES, ttypes.DataOperationType.INSERT)
 AGENT_INFO = "hive-acid"
 """How the name begins by which the metastore knows us, where the user has given no name; then comes the program."""
+
+
+class _Answers(NamedTuple):
+    """What a first look at locks has brought."""
+
+    lock: Any
+    behind: Any = None
+    outdated: Any = None
+    """The answer for `_refuse_outdated`; None if it is to ask."""
+    has_begun: bool = False
+    """Whether the transaction was opened by it: its snapshot is then of behind locks that it has got."""
 
 
 class Transaction(WritingTransaction):
@@ -58,11 +69,12 @@ class Transaction(WritingTransaction):
     in a child that was forked after its beginning: there it neither commits nor aborts.
     """
 
-    def lock(self, *components: Any, behind: Question | None = None) -> Any:
+    def lock(self, *components: Any, behind: Question | None = None, writes: bool = False) -> Any:
         """Take locks, all or none; waits while others hold them.
 
         What is asked `behind` the lock shares its round trip. Returns the answer, which may be an error of ours; None
-        if the lock was waited for, so that it was given before.
+        if the lock was waited for, so that it was given before. Who `writes` to the tables is going to ask for its
+        write ids, which may come along.
 
         Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting;
         SnapshotInTheWayError at once if a lock against readers would wait for a snapshot of this thread, and
@@ -79,20 +91,17 @@ class Transaction(WritingTransaction):
         if any(component.type == ttypes.LockType.EXCLUSIVE for component in components):
             own_thread.refuse_snapshots(self._connection.heartbeats, wanted)
         deadline = time.monotonic() + self._opening.lock_timeout_ms / 1000
-        request = ttypes.LockRequest(
-            component=list(components),
-            txnid=self.id,
-            user=self._connection.user,
-            hostname=socket.gethostname(),
-            agentInfo=self._opening.agent_info,
-        )
         changes = any(component.operationType in _CHANGES for component in components)
         brings_keys = any(component.bringsKeys for component in components)
-        answer, told, outdated = self._first_lock(request, behind, asks_outdated=changes and self.may_begin_again)
+        asks_outdated = changes and self.may_begin_again
+        answers = self._begin(components, behind, writes) or self._first_lock(components, behind, asks_outdated)
+        answer, told, outdated, has_begun = answers
+        pauses = not has_begun  # the metastore has waited by itself, but where it began a transaction
         begun_at = time.monotonic()
         next_look, next_word = 0.0, begun_at + _FIRST_WORD_S
         while answer.state == ttypes.LockState.WAITING:
             told = outdated = None
+            has_begun = False
             if time.monotonic() >= next_look:
                 self._refuse_own_blocks(components, wanted, answer.lockid)
                 next_look = time.monotonic() + _LOOKS_FOR_OWN_EVERY_S
@@ -106,7 +115,9 @@ class Transaction(WritingTransaction):
                     f"the lock on {', '.join(wanted)} was not free within {self._opening.lock_timeout_ms} ms: {holder} "
                     "(SHOW LOCKS, or `metastore locks`, tells more)"
                 )
-            time.sleep(CHECK_LOCK_PAUSE_S)
+            if pauses:
+                time.sleep(CHECK_LOCK_PAUSE_S)
+            pauses = True
             answer = self._call("check_lock", ttypes.CheckLockRequest(lockid=answer.lockid, txnid=self.id))
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
@@ -115,7 +126,7 @@ class Transaction(WritingTransaction):
         if changes and self.may_begin_again:
             self._refuse_outdated(outdated)
         if changes and self.isolation is Isolation.READ_COMMITTED:
-            self._see_behind(components)
+            self._see_behind(components, is_behind=has_begun)
         return told
 
     def _tell_of_wait(self, component: Any, lock_id: int, waited_s: float) -> None:
@@ -123,8 +134,10 @@ class Transaction(WritingTransaction):
         name = table_name(component.dbname, component.tablename)
         LOG.info("transaction %d has waited %.0f s for a lock on %s: %s", self.id, waited_s, name, holder)
 
-    def _see_behind(self, components: Sequence[Any]) -> None:
+    def _see_behind(self, components: Sequence[Any], *, is_behind: bool) -> None:
         """Have the statement see the rows that it has locked as they are now, and will be until the transaction ends.
+
+        Its snapshot may be of behind the lock already.
 
         Raises SnapshotOutdatedError if it has read some before its lock, and they have changed since: it is to be run
         again, and finds its lock there. Raises WriteConflictError where that is of no use, since the transaction has
@@ -134,7 +147,7 @@ class Transaction(WritingTransaction):
         wanted = {(table_name(one.dbname, one.tablename), one.partitionname) for one in changed}
         new = sorted({name for name, _ in wanted - self._held})
         self._held |= wanted
-        if not new:
+        if not new or is_behind:
             return
         now = self._committed_by_now()
         for name in new:
@@ -156,8 +169,32 @@ class Transaction(WritingTransaction):
         if not self._read.keys() - self._kept.keys():
             self._see(now)
 
-    def _first_lock(self, request: Any, behind: Question | None, *, asks_outdated: bool) -> tuple[Any, Any, Any]:
-        """The answers to a lock, to what is asked behind it, and to what `_refuse_outdated` asks; None if it is not."""
+    def _begin(self, components: Sequence[Any], behind: Question | None, writes: bool) -> _Answers | None:
+        """Be opened by the call that asks for the first locks; None if it is open, or the metastore has none such."""
+        if self.is_opened:
+            return None
+        self._check_process()
+        # What a transaction of READ COMMITTED sees of a table is fixed by its write id.
+        may_get = writes and self.isolation is Isolation.SNAPSHOT
+        written = {
+            table_name(one.dbname, one.tablename) for one in components if may_get and one.operationType in _WRITES
+        }
+        seen = {table_name(one.dbname, one.tablename) for one in components}
+        begun = begin(self._connection, self._opening, components, behind, seen=sorted(seen), written=sorted(written))
+        if begun is None:
+            return None
+        self._has_begun(begun)
+        return _Answers(begun.lock, begun.behind, None if begun.is_outdated else 0, has_begun=True)
+
+    def _first_lock(self, components: Sequence[Any], behind: Question | None, asks_outdated: bool) -> _Answers:
+        """The answers to a lock, and to what is asked with it."""
+        request = ttypes.LockRequest(
+            component=list(components),
+            txnid=self.id,
+            user=self._connection.user,
+            hostname=socket.gethostname(),
+            agentInfo=self._opening.agent_info,
+        )
         self._check_process()
         asked = {"behind": behind, "outdated": self._outdated_question() if asks_outdated else None}
         questions = {name: question for name, question in asked.items() if question is not None}
@@ -165,12 +202,10 @@ class Transaction(WritingTransaction):
         if isinstance(answer, (TxnAbortedError, NoSuchTxnError)):
             raise self._ended(answer)
         if isinstance(answer, AccessDeniedError):
-            # Nobody has a right on what is not there, which is told to who may know.
-            raise next((one for one in answers if isinstance(one, NoSuchObjectError)), answer)
+            raise denied(answer, answers)
         if isinstance(answer, HiveAcidError):
             raise answer
-        told = dict(zip(questions, answers, strict=True))
-        return answer, told.get("behind"), told.get("outdated")
+        return _Answers(answer, **dict(zip(questions, answers, strict=True)))
 
     def _refuse_own_blocks(self, components: Sequence[Any], tables: Sequence[str], lock_id: int) -> None:
         """Give up a lock that another block of this thread is in the way of."""

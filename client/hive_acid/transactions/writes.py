@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hive_acid.errors import NoSuchTxnError, TransactionClosedError, TxnAbortedError, UnsupportedTableError
 from hive_acid.ids import WriteId
+from hive_acid.transactions.beginning import Begun, Opening, Owner
 from hive_acid.transactions.changed_rows import ChangedRows
-from hive_acid.transactions.life import Opening, Owner
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.reads import ReadingTransaction
 from hive_acid.transactions.states import Isolation
@@ -27,6 +27,8 @@ class WritingTransaction(ReadingTransaction):
         """Which rows these are."""
         self._held: set[tuple[str, str | None]] = set()
         """The tables and partitions whose rows nobody else changes until its end."""
+        self._given: dict[str, tuple[int | None, WriteId]] = {}
+        """Write ids that its beginning has brought, of the tables of the ids beside them."""
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
         self._replaced: set[str] = set()
@@ -34,11 +36,26 @@ class WritingTransaction(ReadingTransaction):
         """The tables over all of which it compares keys."""
 
     def write_id(self, database: str, table: str) -> WriteId:
-        """This transaction's write id for the table, allocated at the first call."""
+        """Its write id for the table, allocated at the first call unless its beginning has brought it."""
         name = table_name(database, table)
         if name not in self._written:
-            self.allocate_write_ids([self], database, table)
+            table_id, given = self._given.pop(name, (None, None))
+            if given is not None and table_id is not None and table_id == self._ids.get(name):
+                self.check_open()
+                self._writes_as(name, given)
+            else:
+                self.allocate_write_ids([self], database, table)
         return self._written[name]
+
+    def _has_begun(self, begun: Begun) -> None:
+        self._given = begun.written
+        super()._has_begun(begun)
+
+    def _writes_as(self, name: str, write_id: WriteId) -> None:
+        self._written[name] = write_id
+        self._read.pop(name, None)
+        if self.isolation is Isolation.READ_COMMITTED:
+            self._kept.setdefault(name, self.snapshot)
 
     def lend_write_id(self, database: str, table: str, to: str) -> None:
         """Have files of the table `to`, of the same database, under this one's write id: it is to get its name."""
@@ -57,10 +74,7 @@ class WritingTransaction(ReadingTransaction):
             dbName=database.lower(), tableName=table.lower(), txnIds=sorted(of)
         )
         for pair in transactions[0]._call("allocate_table_write_ids", request).txnToWriteIds:
-            of[pair.txnId]._written[name] = WriteId(pair.writeId)
-            of[pair.txnId]._read.pop(name, None)
-            if of[pair.txnId].isolation is Isolation.READ_COMMITTED:
-                of[pair.txnId]._kept.setdefault(name, of[pair.txnId].snapshot)
+            of[pair.txnId]._writes_as(name, WriteId(pair.writeId))
 
     def savepoint(self) -> Callable[[], None]:
         """As `TransactionLife.savepoint`. Statement ids are not given again."""

@@ -181,7 +181,7 @@ class TableWrite:
         """
         known = meant.known or definitions.now(meant)
         component = intent.component(known)
-        table = definitions.behind_lock(meant, transaction, component)
+        table = definitions.behind_lock(meant, transaction, component, writes=known.is_transactional)
         if table.id != known.id and transaction.may_begin_again and intent.reads:
             raise SnapshotOutdatedError(
                 f"{table.full_name} is another table than it was before transaction {transaction.id}, which may not "

@@ -78,6 +78,8 @@ class LibrarySession:
         self._keyspace = keyspace
         self._clock = clock
         self._connection: Connection | None = None
+        self._table_ids: dict[str, int] = {}
+        self._number = 0
 
     def run(self, plan: Plan) -> list[Transaction]:
         """Carry out a plan; the transaction that it took."""
@@ -86,14 +88,16 @@ class LibrarySession:
         attempt.note("begin")
         try:
             kind = TransactionKind.READ if plan.kind == "reader" else TransactionKind.WRITE
-            transaction = connection.begin(kind, lock_timeout_ms=LOCK_TIMEOUT_MS)
+            self._number += 1  # every other one as statements do it
+            with_lock = self._number % 2 == 0
+            transaction = connection.begin(kind, lock_timeout_ms=LOCK_TIMEOUT_MS, with_lock=with_lock)
         except HiveAcidError as error:
             attempt.note(f"given-up({error})")
             attempt.transaction.outcome = Outcome.ABORTED
             time.sleep(CONNECT_PAUSE_S)
         else:
-            attempt.transaction.txn_id = transaction.id
-            attempt.transaction.snapshot_at = self._clock()
+            if not with_lock:
+                self._has_snapshot(transaction, attempt)
             self._carry_out(plan, transaction, attempt)
         attempt.transaction.ended = self._clock()
         return [attempt.transaction]
@@ -134,10 +138,35 @@ class LibrarySession:
         except HiveAcidError as failure:
             attempt.note(f"abort({failure})")
 
-    def _write(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
+    def _has_snapshot(self, transaction: LibraryTransaction, attempt: Attempt) -> None:
+        attempt.transaction.txn_id = transaction.id
+        attempt.transaction.snapshot_at = self._clock()
+
+    def _number_writes(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
         for table in plan.tables:
             attempt.note(f"write_id {table}")
             attempt.keep_write_id(table, transaction.write_id(DATABASE, table))
+
+    def _lock(
+        self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt, components: Sequence[object]
+    ) -> None:
+        """Locks behind the snapshot and the write ids, or all of it at once."""
+        if transaction.is_opened:
+            self._number_writes(plan, transaction, attempt)
+            attempt.note("lock")
+            transaction.lock(*components)
+            return
+        attempt.note("begin with locks")
+        if components:
+            transaction.lock(*components, writes=plan.kind != "reader")
+        self._has_snapshot(transaction, attempt)
+        for table in sorted({key.table for key in (*plan.reads, *plan.writes)}):
+            if table not in self._table_ids:
+                self._table_ids[table] = self._connected().table(DATABASE, table).id
+            transaction.uses(DATABASE, table, self._table_ids[table])
+        self._number_writes(plan, transaction, attempt)
+
+    def _write(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
         components = [read_component(DATABASE, table) for table in sorted({key.table for key in plan.reads})]
         if plan.kind == "rows":
             transaction.changed = ChangedLists(self._deltas, plan.writes, looks=self._looks)
@@ -149,8 +178,7 @@ class LibrarySession:
             components += [
                 write_component(DATABASE, key.table, operation, partition=key.partition) for key in plan.writes
             ]
-        attempt.note("lock")
-        transaction.lock(*components)
+        self._lock(plan, transaction, attempt, components)
         for key in (*plan.reads, *plan.writes):
             if plan.kind != "insert":
                 attempt.read(key, transaction.write_ids(DATABASE, key.table), transaction.snapshot)

@@ -389,7 +389,8 @@ def test_the_locks_are_those_that_the_statement_takes(numbers: AcidSession, text
 
     def heard(*questions: Any) -> Any:
         kinds = ttypes.LockType._VALUES_TO_NAMES
-        for of in (of for one in questions if one.method == "lock" for of in one.args[0].component):
+        locking = [one for one in questions if one.method in ("lock", "hive_acid_begin")]
+        for of in (of for one in locking for of in one.args[0].component):
             name = ".".join(filter(None, (of.dbname, of.tablename, of.partitionname)))
             asked.add(f"{name} -> {kinds[of.type]}")
         return ask(*questions)

@@ -80,7 +80,7 @@ class Moments:
         self._at("start")
 
     def _before(self, method: str) -> None:
-        if method == "lock":
+        if method in ("lock", "hive_acid_begin"):
             self._at("lock")
         elif method == "add_partitions_req":
             self._at("register")
@@ -92,7 +92,11 @@ class Moments:
     def _after(self, method: str, answer: Any) -> None:
         if method == "open_txns":
             self.transactions += answer.txn_ids
-        if method in ("lock", "check_lock") and answer.state == ttypes.LockState.ACQUIRED:
+        if method == "hive_acid_begin":
+            self.transactions.append(answer.txnid)
+            answer = answer.lock
+        locks = method in ("lock", "check_lock", "hive_acid_begin") and answer is not None
+        if locks and answer.state == ttypes.LockState.ACQUIRED:
             self._is_locked = True
             self._at("locked")
 

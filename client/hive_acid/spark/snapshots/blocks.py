@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
@@ -68,10 +69,12 @@ class Blocks:
         *,
         may_begin_again: bool = False,
         isolation: Isolation | None = None,
+        with_lock: bool = False,
     ) -> Transaction:
         """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known.
 
-        Without an `isolation` one that writes has the session's; one that only reads has one snapshot.
+        One of a statement is opened `with_lock`, as `Connection.begin` says. Without an `isolation` one that writes has
+        the session's; one that only reads has one snapshot.
 
         Raises SparkStoppedError.
         """
@@ -82,6 +85,7 @@ class Blocks:
             tables=tables,
             may_begin_again=may_begin_again,
             isolation=Isolation.SNAPSHOT if kind is TransactionKind.READ else isolation or self._isolation,
+            with_lock=with_lock,
         )
 
     # --- the block of a thread -------------------------------------------------------------------
@@ -150,7 +154,13 @@ class Blocks:
                 f"this thread is in a transaction or snapshot already ({outer.transaction.id}, begun by "
                 f"{outer.begun.value}): blocks do not nest"
             )
-        transaction = self.begin(kind, tables, may_begin_again=may_begin_again, isolation=isolation)
+        transaction = self.begin(
+            kind,
+            tables,
+            may_begin_again=may_begin_again,
+            isolation=isolation,
+            with_lock=begun is Begun.BY_STATEMENT,
+        )
         transaction.ends_with_block()
         block = Block(transaction, self._spark, begun, writable=kind is not TransactionKind.READ)
         self._local.block = block
@@ -300,7 +310,10 @@ class Blocks:
             with shown_progress(self._spark, named), block.busy():
                 yield block.transaction
             return
-        with self.entered(TransactionKind.READ, named) as transaction, shown_progress(self._spark, named):
+        with (
+            self.entered(TransactionKind.READ, named, begun=Begun.BY_STATEMENT) as transaction,
+            shown_progress(self._spark, named),
+        ):
             yield transaction
 
     @contextmanager
@@ -310,7 +323,7 @@ class Blocks:
             with block.busy():
                 yield
             return
-        with self.entered(TransactionKind.READ, tables):
+        with self.entered(TransactionKind.READ, tables, begun=Begun.BY_STATEMENT):
             yield
 
     def together(self, run: Callable[[], Result], tables: Iterable[str]) -> Result:
@@ -378,7 +391,7 @@ class Blocks:
         try:
             with (
                 shown_progress(self._spark, tables),
-                cancelled_with_errors(self._spark, f"hive-acid-transaction-{transaction.id}"),
+                cancelled_with_errors(self._spark, f"hive-acid-statement-{uuid4().hex}"),
             ):
                 return run(transaction)
         except Exception as error:

@@ -25,7 +25,7 @@ from hive_acid.spark.stream_source.kept_files import KeptFiles
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh, Position
 from hive_acid.spark.stream_source.start import OPTION, Start
 from hive_acid.spark.write.statement import Context
-from hive_acid.transactions.reads import valid_write_ids
+from hive_acid.transactions.beginning import valid_write_ids
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import table_name, ttypes
@@ -101,7 +101,7 @@ class TableSource:
         if not self._limit or start == newest or (start is None and self._start.is_latest):
             return newest
         fresh = self._fresh(start, newest)
-        transaction = self._blocks.begin(TransactionKind.READ, [self._table.full_name])
+        transaction = self._blocks.begin(TransactionKind.READ, [self._table.full_name], with_lock=True)
         try:
             table = self._context.locked_for_reading(transaction, self._reference)
             found = written(self._state(query, transaction, table), fresh)
@@ -116,7 +116,7 @@ class TableSource:
         """The rows of the writes that `end` sees and `start` does not."""
         fresh = self._fresh(start, end)
         name = self._table.full_name
-        transaction = self._blocks.begin(TransactionKind.READ, [name])
+        transaction = self._blocks.begin(TransactionKind.READ, [name], with_lock=True)
         try:
             table = self._context.locked_for_reading(transaction, self._reference)
             self._check_same(table)

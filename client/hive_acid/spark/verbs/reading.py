@@ -114,7 +114,7 @@ class ReadVerbs(TableVerbs):
 
     def _fresh_frame(self, meant: TableReference, *, row_id: bool, where: Expression | None) -> AcidTable | DataFrame:
         """The frame of a snapshot of its own. Raises SnapshotOutdatedError for a table that is replaced meanwhile."""
-        transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name])
+        transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name], with_lock=True)
         try:
             lease = Lease(self.spark, transaction.end_later)
             return self._frame(lease, transaction, meant, row_id=row_id, where=where)
