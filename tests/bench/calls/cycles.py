@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hive_acid.wire import ttypes
-from tests.bench.calls.driver import Call, Scenario, Script, ask, connect
+from tests.bench.calls.driver import Call, Scenario, Script, Scripts, ask, connect
 from tests.bench.calls.messages import ID_BYTES, MARK, cut, encode, reply_header, success_header
 
 DATABASE = "bench"
@@ -25,9 +25,17 @@ ALLOCATE = Call(
 LOCK = Call("lock", success_header("lock"), _ACQUIRED)
 HEARTBEAT = Call("heartbeat", reply_header("heartbeat"), b"\0")
 COMMIT = Call("commit_txn", reply_header("commit_txn"), b"\0")
+BEGIN = Call(
+    "hive_acid_begin",
+    success_header("hive_acid_begin") + b"\x0a\0\1",
+    b"\0\0",
+    _ACQUIRED[:-1] + b"\x0f\0\5",  # the end of its lock, then what it writes to
+)
 VALID = Call("get_valid_write_ids", success_header("get_valid_write_ids"))
 TXN_AT = len(OPEN.prefix)
 """Where the answer to open_txns has the id."""
+BEGUN_AT = len(BEGIN.prefix)
+"""Where that to hive_acid_begin has it."""
 
 
 def prepare(uri: str) -> None:
@@ -80,7 +88,12 @@ def open_request(kind: Any = None, txns: int = 1) -> bytes:
 
 def lock_request(table: str, partition: str, kind: Any, operation: Any) -> list[bytes]:
     """The pieces of a call of lock, for one partition and the transaction to be put between them."""
-    component = ttypes.LockComponent(
+    component = [_component(table, partition, kind, operation)]
+    return cut("lock", ttypes.LockRequest(component=component, txnid=MARK, user="bench", hostname="bench"))
+
+
+def _component(table: str, partition: str, kind: Any, operation: Any) -> Any:
+    return ttypes.LockComponent(
         type=kind,
         level=ttypes.LockLevel.PARTITION,
         dbname=DATABASE,
@@ -89,7 +102,26 @@ def lock_request(table: str, partition: str, kind: Any, operation: Any) -> list[
         operationType=operation,
         isTransactional=True,
     )
-    return cut("lock", ttypes.LockRequest(component=[component], txnid=MARK, user="bench", hostname="bench"))
+
+
+def begin_request(table: str, partition: str, kind: Any, operation: Any, *, writes: bool) -> bytes:
+    """A call of hive_acid_begin as our client makes it for a statement on one partition."""
+    name = f"{DATABASE}.{table}"
+    opening = ttypes.OpenTxnRequest(
+        num_txns=1,
+        user="bench",
+        hostname="bench",
+        txn_type=None if writes else ttypes.TxnType.READ_ONLY,
+        tables=[name],
+        mayBeginAgain=writes,
+    )
+    request = ttypes.HiveAcidBeginRequest(
+        open=opening,
+        component=[_component(table, partition, kind, operation)],
+        seen=[name],
+        written=[name] if writes else [],
+    )
+    return encode("hive_acid_begin", request)
 
 
 def _places() -> list[tuple[str, str]]:
@@ -162,8 +194,40 @@ def _read(number: int) -> Callable[[], Script]:
     return script
 
 
+def _begun(beginnings: Sequence[bytes], commit: list[bytes], *, beats: bool) -> Scripts:
+    """Begin, heartbeat or not, commit: the same as our client asks for it."""
+
+    def scripts(number: int) -> Callable[[], Script]:
+        choose = random.Random(number).choice
+
+        def script() -> Script:
+            txn = (yield BEGIN, choose(beginnings))[BEGUN_AT : BEGUN_AT + ID_BYTES]
+            if beats:
+                yield HEARTBEAT, txn.join(_HEARTBEAT)
+            yield COMMIT, txn.join(commit)
+
+        return script
+
+    return scripts
+
+
 CYCLES = (
     Scenario("write", (OPEN, ALLOCATE, LOCK, HEARTBEAT, COMMIT), _write),
     Scenario("insert", (OPEN, ALLOCATE, LOCK, COMMIT), _insert),
     Scenario("read", (OPEN, VALID, LOCK, COMMIT), _read),
 )
+"""By Hive's calls."""
+_BEGIN_UPDATES, _BEGIN_INSERTS, _BEGIN_READS = (
+    [begin_request(t, p, kind, operation, writes=operation != _OPERATION.SELECT) for t, p in _places()]
+    for kind, operation in (
+        (_KIND.SHARED_WRITE, _OPERATION.UPDATE),
+        (_KIND.SHARED_READ, _OPERATION.INSERT),
+        (_KIND.SHARED_READ, _OPERATION.SELECT),
+    )
+)
+OUR_CYCLES = {
+    "write": Scenario("write, ours", (BEGIN, HEARTBEAT, COMMIT), _begun(_BEGIN_UPDATES, COMMIT_CHECKED, beats=True)),
+    "insert": Scenario("insert, ours", (BEGIN, COMMIT), _begun(_BEGIN_INSERTS, _COMMIT, beats=False)),
+    "read": Scenario("read, ours", (BEGIN, COMMIT), _begun(_BEGIN_READS, _COMMIT, beats=False)),
+}
+"""The same by the calls of our client, which other metastores do not know."""

@@ -35,11 +35,15 @@ BATCH = 256
 class Call:
     """One kind of call, and what a good answer to it looks like: a comparison costs less than decoding."""
 
-    def __init__(self, name: str, prefix: bytes, suffix: bytes = b"\0\0") -> None:
-        """A good answer begins with `prefix`, ends with `suffix`, and mostly is as long as the one before."""
+    def __init__(self, name: str, prefix: bytes, suffix: bytes = b"\0\0", inside: bytes = b"") -> None:
+        """A good answer begins with `prefix`, ends with `suffix`, and mostly is as long as the one before.
+
+        One that has something `inside` may be of any length, and comes in one piece.
+        """
         self.name = name
         self.prefix = prefix
         self.suffix = suffix
+        self.inside = inside
         self.length = 0
         self.latencies_s: list[float] = []
 
@@ -190,7 +194,8 @@ class Driver:
         if client.pending:
             data = client.pending + data
             client.pending = b""
-        if len(data) != call.length or not data.startswith(call.prefix) or not data.endswith(call.suffix):
+        is_as_long = call.inside in data if call.inside else len(data) == call.length
+        if not is_as_long or not data.startswith(call.prefix) or not data.endswith(call.suffix):
             if not data:
                 raise ConnectionError("the metastore has closed a connection")
             if len(data) < call.length and not data.endswith(call.suffix):

@@ -9,6 +9,7 @@ from tests.bench.calls.measure import Measurement
 from tests.bench.calls.servers import Server
 
 CALLS = {
+    "hive_acid_begin": "begin",
     "open_txns": "open",
     "allocate_table_write_ids": "allocate",
     "get_valid_write_ids": "snapshot",

@@ -13,7 +13,7 @@ from typing import Any
 
 from hive_acid.operators.show import Listing
 from tests.bench.calls import floor, growth, handover, hostile, report, single
-from tests.bench.calls.cycles import CYCLES, create_tables, prepare
+from tests.bench.calls.cycles import CYCLES, OUR_CYCLES, create_tables, prepare
 from tests.bench.calls.driver import Scenario, ask, connect
 from tests.bench.calls.measure import Measurement, Options, measure, median
 from tests.bench.calls.servers import Machine, Server
@@ -90,19 +90,21 @@ def cycles(names: Sequence[str], bench: Bench) -> Result:
         for cycle in (cycle for cycle in CYCLES if cycle.name in names):
             for connections in bench.connections:
                 found: dict[str, list[Measurement]] = {server.name: [] for server in servers}
+                begun: list[Measurement] = []
                 floors: list[float] = []
                 for _ in range(bench.options.rounds):
                     for server in servers:
                         found[server.name].append(measure(cycle, server, connections, bench.options))
+                    begun.append(measure(OUR_CYCLES[cycle.name], ours, connections, bench.options))
                     if bench.machine is not None and cycle.name in floor.CYCLES:
                         floors.append(_floor(bench.machine, cycle.name, connections, bench.options))
-                best = {name: median(several) for name, several in found.items()}
-                records += [one.as_json() for one in best.values()]
+                best = [*(median(several) for several in found.values()), median(begun)]
+                records += [one.as_json() for one in best]
                 bare = statistics.median(floors) if floors else 0.0
                 if bare:
                     records.append(_record(cycle.name, "postgres", connections, bare))
-                rows.append(report.cycle_row(best[ours.name], [best[other.name] for other in bench.others], bare))
-                calls += [report.call_row(one) for one in best.values()]
+                rows += [report.cycle_row(one, best[1:-1], bare) for one in (best[0], best[-1])]
+                calls += [report.call_row(one) for one in best]
     rates = (*report.compared_columns(bench.others), "floor", "÷ floor")
     columns = ("cycle", "conn", *rates, "conflicts/s", *report.ENDS, *report.CPU_COLUMNS)
     listings = [
