@@ -45,7 +45,8 @@ def overwriting(
             names[table.id] = name_there(connection, table, spec_values(table, spec))
         return names[table.id]
 
-    beside = has_own_readers(connection, meant, transaction.id)
+    own = transaction.id if transaction.is_opened else None  # it is opened with its lock
+    beside = has_own_readers(connection, meant, own)
     also = (Operation.INSERT,) if with_rows else ()
     return Intent(Operation.DELETE, also, overwrites=True, beside_readers=beside, partition=partition)
 
