@@ -17,6 +17,7 @@ from hive_acid.format.progress import last_batch
 from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.stream import SinkPlan
 from tests.spark.compaction import compact_table
+from tests.values.sessions.under import under
 
 Rows = dict[int, int]
 """A table ``d.t`` (id, n)."""
@@ -337,3 +338,16 @@ def test_a_condition_with_a_query_is_not_asked_again(
     assert seen(acid) == rows | {1: 1}
     writers[0].sql(statement)
     assert seen(acid) == rows | {1: 1, 10: 5}
+
+
+def test_a_condition_is_not_asked_under_other_settings(acid: AcidSession, writers: list[AcidSession]) -> None:
+    rows = fill(acid)
+    first, second = (InBlock(one, upsert, frozenset({id_})) for one, id_ in zip(writers, (10, 11), strict=False))
+    update(writers[2], frozenset({1}))
+    first.end()
+    with (
+        under(acid.spark, {"spark.sql.ansi.enabled": "false"}),
+        pytest.raises(WriteConflictError, match="settings have been changed since the statement"),
+    ):
+        second.end()
+    assert seen(acid) == rows | {1: 1, 10: 0}

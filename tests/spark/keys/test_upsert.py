@@ -14,7 +14,10 @@ from hive_acid.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
+from hive_acid.format.progress import last_batch
 from hive_acid.spark import AcidSession
+from hive_acid.spark.verbs import stream
+from hive_acid.spark.verbs.stream import SinkPlan
 from tests.spark.by_spark import WRITTEN, limited
 
 pytestmark = pytest.mark.spark
@@ -130,3 +133,43 @@ def test_what_is_no_conflict_of_a_key_is_refused(acid: AcidSession, text: str) -
     with pytest.raises(UnsupportedTableError, match="no primary key"):
         acid.upsert("d.s", acid.spark.range(1))
     assert rows(acid) == [(1, "a", 1), (2, "b", 2)]
+
+
+def test_batches_of_two_streams_conflict_by_the_keys_that_both_bring(
+    acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(acid)
+    monkeypatch.setattr(stream, "FIRST_PAUSE_S", 0.01)
+    write, rivals = SinkPlan.write, list[int]()
+    attempts = list[int]()
+
+    def meanwhile(plan: Any, session: AcidSession, table: Any, given: Any) -> None:
+        write(plan, session, table, given)
+        attempts.append(1)
+        if rivals:
+            key = rivals.pop()
+            with hive_acid.spark.session(acid.spark, acid.connection.uri) as other:
+                sink = other.sink("d.t", query=f"rival-{key}", mode="upsert", keys=["id"])
+                sink(acid.spark.sql(f"SELECT int({key}) AS id, 'rival' AS v, 0 AS n"), 0)
+
+    monkeypatch.setattr(SinkPlan, "write", meanwhile)
+
+    def batch(mode: str, number: int, key: int, rival: int) -> int:
+        """How often a batch with one key is tried, beside one of a rival."""
+        rivals.append(rival)
+        attempts.clear()
+        keys = [] if mode == "append" else ["id"]
+        acid.sink("d.t", query=mode, mode=mode, keys=keys)(
+            acid.spark.sql(f"SELECT int({key}) AS id, '{mode}' AS v, 0 AS n"), number
+        )
+        return len(attempts) - 1  # that of the rival
+
+    assert batch("append", 0, 5, rival=6) == 1
+    assert batch("upsert", 0, 7, rival=8) == 1
+    assert batch("upsert", 1, 9, rival=9) == 2
+    with pytest.raises(DuplicateKeyError, match="id = 10"):
+        batch("append", 1, 10, rival=10)
+    now = {row.id: row.v for row in acid.table("d.t").collect()}
+    told = {5: "append", 6: "rival", 7: "upsert", 8: "rival", 9: "upsert", 10: "rival"}
+    assert now == {1: "a", 2: "b"} | told
+    assert last_batch(acid.connection.table("d", "t").parameters, "append") == 0

@@ -35,15 +35,15 @@ class NewMatches:
     context: Context
     table: Table
     found: Found
-    settings: SessionSettings
-    is_alone: bool
-    """Whether it is all that its transaction does, so that settings stay what they are until the commit."""
+    settings: SessionSettings | None
+    """Those of the statement; None if it is all that its transaction does, so that they stay until the commit."""
 
     @classmethod
     def look(cls, context: Context, begun: TableWrite, found: Found) -> None:
         """Have the commit of a write look for them, as they are `found` under the settings of now."""
         table, transaction = begun.table, begun.transaction
-        of = cls(context, table, found, SessionSettings.of(context.spark), transaction.may_begin_again)
+        is_alone = transaction.may_begin_again
+        of = cls(context, table, found, None if is_alone else SessionSettings.asked(context.spark))
         transaction.changed.look_before_commit(table_name(table.database, table.name), of.why_not_apart)
 
     def why_not_apart(self, since: Since, places: Mapping[str, str]) -> str | None:
@@ -58,8 +58,7 @@ class NewMatches:
         if not writes or not places:
             return None
         context = self.context
-        is_same = self.is_alone if self.settings.values is None else self.settings.are_those_of(context.spark)
-        if not is_same:
+        if self.settings is not None and not self.settings.are(SessionSettings.asked(context.spark)):
             return "settings have been changed since the statement, so that its condition may mean something else"
         try:
             rows = rows_since(

@@ -27,7 +27,7 @@ def word(spark: SparkSession, setting: str) -> str | None:
 class SessionSettings:
     """The settings of a session at one moment; None over Connect, where what a frame says is analysed anew each time.
 
-    `values` is a map of the JVM's.
+    `values` is a map of the JVM's, or what the server of Connect has said.
     """
 
     values: Any
@@ -38,10 +38,17 @@ class SessionSettings:
         session: Any = vars(spark).get("_jsparkSession")
         return cls(None if session is None else session.sessionState().conf().getAllConfs())
 
+    @classmethod
+    def asked(cls, spark: SparkSession) -> Self:
+        """Those of this moment, over Connect too, where the server is asked."""
+        found = cls.of(spark)
+        return cls(dict(spark.conf.getAll)) if found.values is None else found
+
     def are_those_of(self, spark: SparkSession) -> bool:
         """Whether the session has them still."""
         return self.values is None or self.are(SessionSettings.of(spark))
 
     def are(self, other: SessionSettings) -> bool:
-        """Whether these are those of another moment, of a session that is not over Connect."""
-        return bool(self.values.equals(other.values))
+        """Whether these are those of another moment, of a session that is not over Connect or was `asked`."""
+        is_of_server = isinstance(self.values, dict)
+        return bool(self.values == other.values if is_of_server else self.values.equals(other.values))
