@@ -48,7 +48,10 @@ _OPTIONS = " ".join("-c {}={}".format(name, value.replace(" ", "\\ ")) for name,
 # Planning a lock request anew takes longer than the request itself.
 _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 # Plans are made once, perhaps when a table is empty, and kept: hot calls find single rows by index, whatever it holds.
-_HOT_OPTIONS = f"{_CALL_OPTIONS} -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
+# A plain scan of an index marks entries of dead rows, which no later one looks at; a bitmap looks at all till a vacuum.
+_HOT_OPTIONS = (
+    f"{_CALL_OPTIONS} -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off"
+)
 _GREETING = """DO $$ BEGIN
     IF to_regproc('recover_from_crash') IS NOT NULL THEN PERFORM recover_from_crash(); END IF;
     IF current_setting('transaction_timeout', true) <> '0' THEN
