@@ -37,7 +37,16 @@ class Limits:
     broadcast_bytes: int = 64 * _MB
     """Up to this size delete files, and a MERGE's source, are broadcast: some twenty million keys (data-path.md §2)."""
 
-    cached_plan_files: int = 1000
+    joined_partitions: int = 8
+    """Of a table with so many partitions, or more, those are left out that a join with a small table does not reach."""
+
+    joined_bytes: int = 10 * _MB
+    """So large that other table may be, as Spark estimates it: what it would broadcast, too."""
+
+    joined_values: int = 1_000
+    """So many values of a partition key are taken from it at most."""
+
+    cached_plan_files: int = 4_096
     """Of tables with more files no plan is cached: what Spark knows of each of them would stay in its memory."""
 
     cached_plans: int = 16

@@ -301,6 +301,7 @@ def test_many_directories_are_listed_in_few_tasks_and_local_ones_in_none(
     before = [spark.conf.get(f"spark.sql.sources.parallelPartitionDiscovery.{name}") for name in LISTING]
     spark.sparkContext.setJobGroup("listing", "listing")
     table = acid.table("d.t")
+    assert table.columns == ["id", "p"]
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("listing")]
     stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]  # type: ignore[union-attr]

@@ -12,6 +12,7 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.change.merge import MergeBuilder
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.enabled.joined import EnabledSession, WriteTarget
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.values.quoting import quoted
 
 _NO_ALIAS = ("source", "s")
@@ -153,8 +154,8 @@ def _parts_of_expressions() -> tuple[type, ...]:
 def alias_of(frame: DataFrame) -> str | None:
     """The name that `DataFrame.alias` has given to a frame last; None if there is none, or only one of ours."""
     of_frame: Any = frame
-    if "_jdf" in vars(of_frame):
-        plan = of_frame._jdf.queryExecution().logical()
+    if (of_jvm := frame_in_jvm(frame)) is not None:
+        plan = of_jvm.queryExecution().logical()
         found = plan.alias() if plan.getClass().getSimpleName() == "SubqueryAlias" else None
     else:
         found = getattr(of_frame._plan, "_alias", None)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 from pyspark.sql import SparkSession
+
+from hive_acid.spark.jvm.job_settings import configured
+
+_TIME_ZONE = "spark.sql.session.timeZone"
 
 
 def is_on(spark: SparkSession, setting: str, default: bool = False) -> bool:
@@ -43,6 +49,16 @@ class SessionSettings:
         """Those of this moment, over Connect too, where the server is asked."""
         found = cls.of(spark)
         return cls(dict(spark.conf.getAll)) if found.values is None else found
+
+    @contextmanager
+    def zone_of(self, spark: SparkSession) -> Iterator[None]:
+        """Within the block the session has the time zone of that moment, by which texts of partitions are times."""
+        if self.are_those_of(spark):
+            yield
+            return
+        found = self.values.get(_TIME_ZONE)
+        with configured(spark, {_TIME_ZONE: found.get()} if found.isDefined() else {}):
+            yield
 
     def are_those_of(self, spark: SparkSession) -> bool:
         """Whether the session has them still."""

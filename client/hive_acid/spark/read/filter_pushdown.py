@@ -5,25 +5,31 @@ which knows of the condition, and puts the same conditions on it. To Spark its c
 first scan. So once a condition has been pushed down, the columns that a frame is asked for (``frame.k``,
 ``frame["k"]``) are given by name, and mean those of either; and a frame whose columns have been asked for before is
 filtered as any other frame.
+
+A classic frame of a snapshot of its own is planned when it is first used (`unplanned`): who filters it, or counts it,
+has not paid for a scan of all. Its snapshot, its locks and the table's definition are those of when it was made.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from hive_acid.catalog.table import Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.conditions.trees import is_of_connect
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.jvm.session_settings import SessionSettings
+from hive_acid.spark.read.totals.extremes import Extreme, Totals
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.snapshots.holding import hold
 from hive_acid.spark.snapshots.lease import Lease
@@ -47,14 +53,14 @@ class Family:
 class Pushdown:
     """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it.
 
-    `count` is how many rows there are without any condition, if that is known without reading them. `lease` keeps the
-    files, if anything does. `settings` are those under which the conditions mean what they do, and the texts of
-    partitions the times that they are.
+    `totals` are of all rows, with the extremes that are asked for, if they are known without reading rows. `lease`
+    keeps the files, if anything does. `settings` are those under which the conditions mean what they do, and the texts
+    of partitions the times that they are.
     """
 
     table: Table
     read: Callable[[Predicate | None], DataFrame]
-    count: Callable[[], int | None]
+    totals: Callable[[Sequence[Extreme]], Totals | None]
     settings: SessionSettings
     lease: Lease | None = None
     wanted: Predicate | None = None
@@ -69,6 +75,11 @@ class Pushdown:
         for condition in self.conditions:
             frame = filtered(frame, condition)
         return frame
+
+    def planned_later(self, spark: SparkSession) -> Any:
+        """As `frame`, under the session's time zone of when the frame was made."""
+        with self.settings.zone_of(spark):
+            return self.frame()
 
     def with_condition(self, condition: object) -> Pushdown | None:
         """With one more condition; None if it says nothing that a scan could use."""
@@ -130,13 +141,30 @@ class _OfRunning:
         vars(frame)[self._name] = value
 
 
+class _OfPlan(_OfRunning):
+    """The frame of the JVM, which is planned when it is first asked for."""
+
+    def __get__(self, frame: object, owner: type | None = None) -> Any:
+        words = {} if frame is None else vars(frame)
+        if "_sc" in words and self._name not in words and isinstance(frame, PushdownFrame) and frame._pushdown:
+            check_running(frame._session)
+            words[self._name] = frame._pushdown.planned_later(frame._session)._jdf
+        return super().__get__(frame, owner)
+
+
 class PushdownFrame(DataFrame):
     """A frame whose filters decide what is read. After `spark.stop()` it raises SparkStoppedError."""
 
     _pushdown: Pushdown | None = None
     _session: Any = _OfRunning()
     _sc: Any = _OfRunning()
-    _jdf: Any = _OfRunning()
+    _jdf: Any = _OfPlan()
+
+    @property
+    def schema(self) -> StructType:
+        """As every frame's; why it cannot be planned is not told as something wrong with a type."""
+        frame_in_jvm(self)
+        return super().schema
 
     def filter(self, condition: Column | str) -> DataFrame:
         """As every frame's; what surely does not meet the condition is not read."""
@@ -157,14 +185,14 @@ class PushdownFrame(DataFrame):
     def count(self) -> int:
         """As every frame's; nothing is read where the files' tails tell the number."""
         check_running(self.sparkSession)
-        known = self.known_count()
-        return super().count() if known is None else known
+        known = self.known_totals(())
+        return super().count() if known is None else known.rows
 
-    def known_count(self) -> int | None:
-        """How many rows there are, if the files' tails tell it."""
+    def known_totals(self, asked: Sequence[Extreme]) -> Totals | None:
+        """How many rows there are, and some extremes, if the files' tails tell it."""
         if self._pushdown is None or self._pushdown.conditions or self.is_cached:
             return None
-        return self._pushdown.count()
+        return self._pushdown.totals(asked)
 
     def __getitem__(self, item: Any) -> Any:
         check_running(self.sparkSession)
@@ -186,6 +214,16 @@ class PushdownFrame(DataFrame):
             return pushdown.column(quoted(name))
         pushdown.family.columns_given = True
         return found
+
+
+def unplanned(wanted: type[Frame], spark: SparkSession) -> Frame:
+    """A classic frame of the class `wanted`, which is planned when it is first used."""
+    from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+    frame: Any = Classic(None, spark)
+    made = of_kind(wanted, frame)
+    del vars(made)["_jdf"]
+    return made
 
 
 def of_kind(wanted: type[Frame], frame: DataFrame) -> Frame:

@@ -44,7 +44,7 @@ _WRITER = ID_COLUMNS[-1]
 _DOTLESS = str.maketrans("iI", "ıı")
 _MOST_LISTED_AT_ONCE = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
-_LISTED_BY_ITSELF, _MOST_LOCAL = 32, 512
+_LISTED_BY_ITSELF, _MOST_LOCAL = 32, 4_096
 _LISTED_PER_TASK, _LEAST_LISTING_TASKS = 64, 8
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
 _QUOTABLE = re.compile(r"[ -&(-\[\]-~]*")

@@ -35,13 +35,15 @@ from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.scan import ROW_COLUMN
 
 _NO_VALUE = ColumnStatistics(0, has_null=True)
-_RANGES = {
+INTEGER_RANGES = {
     "tinyint": (-(2**7), 2**7 - 1),
     "smallint": (-(2**15), 2**15 - 1),
     "int": (-(2**31), 2**31 - 1),
     "integer": (-(2**31), 2**31 - 1),
     "bigint": (-(2**63), 2**63 - 1),
 }
+"""Between which values the types of whole numbers reach."""
+
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -59,13 +61,16 @@ def chosen_partitions(table: Table, names: Iterable[str], wanted: Predicate | No
 
     def statistics_of(name: str) -> Callable[[str], ColumnStatistics | None]:
         values = [value for _, value in parse_partition_name(name)]
-        return lambda column: _of_value(keys[column][1], values[keys[column][0]])
+        return lambda column: of_value(keys[column][1], values[keys[column][0]])
 
     return [name for name in names if may_match(predicate, statistics_of(name))]
 
 
-def _of_value(key: catalog.Column, text: str | None) -> ColumnStatistics | None:
-    """The statistics of a partition's rows in a key; None for a text that may or may not be a value of its type."""
+def of_value(key: catalog.Column, text: str | None) -> ColumnStatistics | None:
+    """What is known of a partition's rows in a key, as of a file with one row.
+
+    None for a text that may or may not be a value of its type.
+    """
     if text is None:
         return _NO_VALUE
     value = _value(key, text)
@@ -76,8 +81,8 @@ def _value(key: catalog.Column, text: str) -> Bound | None:
     kind = type_name(key)
     if kind == "string":
         return text
-    if kind in _RANGES and _INTEGER.fullmatch(text):
-        least, greatest = _RANGES[kind]
+    if kind in INTEGER_RANGES and _INTEGER.fullmatch(text):
+        least, greatest = INTEGER_RANGES[kind]
         return int(text) if least <= int(text) <= greatest else None
     if kind == "boolean" and text in ("true", "false"):
         return text == "true"
@@ -133,7 +138,7 @@ def with_files_pruned(state: TableState, wanted: Predicate | None) -> TableState
     pruned_files = {
         (candidate.partition.name, candidate.file.path)
         for candidate, tail in zip(asked, tails, strict=True)
-        if not may_match(predicate, _statistics_of(state.table, tail))
+        if not may_match(predicate, statistics_of(state.table, tail))
     }
     before = state.left_out
     left_out = LeftOut(before.partitions, before.files + len(pruned_files), len(candidates) - number)
@@ -229,7 +234,7 @@ def tails_of(wanted: Sequence[DataFilePath]) -> list[Tail] | None:
         return None
 
 
-def _statistics_of(table: Table, tail: Tail) -> Callable[[str], ColumnStatistics | None]:
+def statistics_of(table: Table, tail: Tail) -> Callable[[str], ColumnStatistics | None]:
     """What a file says of the table's columns, which are known by their places (acid-format.md §3.5)."""
     places = {column.name: position for position, column in enumerate(table.columns)}
     row = tail.column(ROW_COLUMN)

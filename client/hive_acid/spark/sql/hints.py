@@ -1,52 +1,143 @@
-"""What a query's WHERE surely says of the rows of one of its tables, so that partitions and row groups are skipped.
+"""What the conditions of a query surely say of the rows of one of its tables, so that less of it is read.
 
-Only hints: Spark applies the whole WHERE itself. A condition counts if it is made of plain comparisons with constants,
+Only hints: Spark applies all conditions itself. A condition counts if it is made of plain comparisons with constants,
 and for tables whose rows an outer join cannot replace by nulls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from hive_acid.catalog.table import Table
+from hive_acid.spark.conditions.literals import type_name
+from hive_acid.spark.read.totals.extremes import Extreme
 from hive_acid.spark.sql.arguments import Arguments
 
 _LOGIC = (exp.And, exp.Or, exp.Paren)
 _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is, exp.Not)
 _OPERANDS = (exp.Literal, exp.Neg, exp.Boolean, exp.Null, exp.Identifier, exp.Tuple)
+_INNER = ("", "INNER", "CROSS")
+_KEYS_JOINED = frozenset({"tinyint", "smallint", "int", "bigint", "string", "date"})
+"""The types of keys whose values in another table are constants in a condition here."""
+
 _CONSTANT_CASTS = (exp.DataType.Type.DATE,)
 
 
 def wanted_text(select: exp.Select, reference: exp.Table, table: Table, arguments: Arguments = None) -> str | None:
-    """The conjuncts of the WHERE of `select` that are about `reference` alone, over bare column names; None without."""
-    where = select.args.get("where")
-    if not isinstance(where, exp.Where) or not _keeps_its_rows(select, reference):
+    """The conjuncts of `select` that are about `reference` alone, over bare column names; None without."""
+    if not _keeps_its_rows(select, reference) or not _is_itself(reference):
         return None
-    if reference.alias_column_names or reference.args.get("pivots"):
-        return None  # what WHERE names are other columns than the table's
-    condition = _with_constants(where.this, arguments)
-    conjuncts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     alias = reference.alias_or_name.lower()
     known = {column.name for column in table.all_columns}
-    found = [_bare(one) for one in conjuncts if isinstance(one, exp.Expression) and _is_plain(one, alias, known)]
+    given = (_with_constants(one, arguments) for one in _conjuncts(select))
+    found = [_bare(one) for one in given if _is_plain(one, alias, known)]
     return " AND ".join(f"({text})" for text in found) or None
 
 
-def is_only_counted(select: exp.Select, reference: exp.Table) -> bool:
-    """Whether a query asks nothing of `reference`, its only source, but how many rows it has."""
+def _conjuncts(select: exp.Select) -> Iterator[exp.Expr]:
+    """What has to be true for a row to be shown, unless an outer join replaces it: of WHERE and of inner joins."""
+    joins = [join for join in select.args.get("joins") or () if not join.side and join.kind in _INNER]
+    for condition in (*(join.args.get("on") for join in joins), getattr(select.args.get("where"), "this", None)):
+        for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+            if isinstance(one, exp.Expression):
+                yield one
+
+
+class JoinedKey(NamedTuple):
+    """That a partition key equals a `column` of another `table`, of which only rows that meet `where` are joined.
+
+    Both are of the type `kind`.
+    """
+
+    key: str
+    kind: str
+    table: Table
+    column: str
+    where: str
+
+
+def joined_keys(
+    select: exp.Select,
+    reference: exp.Table,
+    tables: Mapping[int, Table],
+    arguments: Arguments = None,
+) -> tuple[JoinedKey, ...]:
+    """The partition keys of `reference` that an inner join equates with a column of another table that WHERE narrows.
+
+    `tables` are those of the query's names, by the identities of these.
+    """
+    table = tables[id(reference)]
+    keys = {key.name: type_name(key) for key in table.partition_keys}
+    if not keys or not _keeps_its_rows(select, reference) or not _is_itself(reference):
+        return ()
+    found: list[JoinedKey] = []
+    equations = (one for one in _conjuncts(select) if isinstance(one, exp.EQ))
+    for pair in ((one.this, one.expression) for one in equations):
+        if not all(isinstance(side, exp.Column) for side in pair):
+            continue
+        known = [_source_of(column, select, tables) for column in pair]
+        for at, other in ((0, 1), (1, 0)):
+            mine, theirs = known[at], known[other]
+            if mine is not reference or theirs is None or theirs is reference:
+                continue
+            key, column, of = pair[at].name.lower(), pair[other].name.lower(), tables[id(theirs)]
+            kinds = [type_name(one) for one in of.all_columns if one.name == column]
+            where = wanted_text(select, theirs, of, arguments)
+            if where is not None and not of.is_view and kinds == [keys.get(key)] and kinds[0] in _KEYS_JOINED:
+                found.append(JoinedKey(key, kinds[0], of, column, where))
+    return tuple(found)
+
+
+def _source_of(column: exp.Column, select: exp.Select, tables: Mapping[int, Table]) -> exp.Table | None:
+    """The name in FROM that a column is of, if that can be told."""
+    parts, sources = column.parts, direct_sources(select)
+    if len(parts) == 1:
+        if not all(id(source) in tables and _is_itself(source) for source in sources) or select.args.get("laterals"):
+            return None
+        named = [of for of in sources if any(one.name == column.name.lower() for one in tables[id(of)].all_columns)]
+    else:
+        named = [of for of in sources if len(parts) == 2 and of.alias_or_name.lower() == parts[0].name.lower()]
+    (found,) = named if len(named) == 1 else [None]
+    is_known = isinstance(found, exp.Table) and id(found) in tables and _is_itself(found)
+    return found if is_known else None  # type: ignore[return-value]
+
+
+def _is_itself(reference: exp.Expr) -> bool:
+    """Whether the columns are called as in the table."""
+    return not (reference.args.get("pivots") or (isinstance(reference, exp.Table) and reference.alias_column_names))
+
+
+def asked_totals(select: exp.Select, reference: exp.Table, table: Table) -> tuple[Extreme, ...] | None:
+    """The extremes that a query asks of its only source, if it asks nothing else of that but how many rows it has.
+
+    None for any other query.
+    """
     clauses = {clause for clause, value in select.args.items() if value}
     named = {part for part, value in reference.args.items() if value}
-    return (
-        clauses == {"expressions", "from_"}
-        and select.args["from_"].this is reference
-        and named <= {"this", "db", "catalog", "alias"}
-        and not reference.alias_column_names
-        and all(_counts_rows(one.unalias()) for one in select.expressions)
-    )
+    if (
+        clauses != {"expressions", "from_"}
+        or select.args["from_"].this is not reference
+        or not named <= {"this", "db", "catalog", "alias"}
+        or reference.alias_column_names
+    ):
+        return None
+    alias, known = reference.alias_or_name.lower(), {column.name for column in table.all_columns}
+    extremes: dict[Extreme, None] = {}
+    for one in select.expressions:
+        asked = one.unalias()
+        if isinstance(asked, exp.Min | exp.Max) and not asked.expressions:
+            column = asked.this
+            if not isinstance(column, exp.Column) or not _is_plain_part(column, alias, known):
+                return None
+            extremes[Extreme(column.name.lower(), isinstance(asked, exp.Max))] = None
+        elif not _counts_rows(asked):
+            return None
+    return tuple(extremes)
 
 
 def _counts_rows(value: exp.Expr) -> bool:
@@ -69,7 +160,7 @@ def _keeps_its_rows(select: exp.Select, reference: exp.Table) -> bool:
     joins = select.args.get("joins") or []
     if any(join.side in ("RIGHT", "FULL") for join in joins):
         return False
-    inner = [join.this for join in joins if not join.side and join.kind in ("", "INNER", "CROSS")]
+    inner = [join.this for join in joins if not join.side and join.kind in _INNER]
     from_ = select.args.get("from_")
     first = [from_.this] if from_ is not None else []
     return any(reference is source for source in (*first, *inner)) and not reference.args.get("sample")

@@ -17,8 +17,9 @@ from hive_acid.errors import SqlError
 from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, in_subqueries, with_blanks
 from hive_acid.spark.conditions.nesting import deeply_nested
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
+from hive_acid.spark.read.totals.extremes import Extreme
 from hive_acid.spark.sql.arguments import Arguments
-from hive_acid.spark.sql.hints import direct_sources, is_only_counted, wanted_text
+from hive_acid.spark.sql.hints import JoinedKey, asked_totals, direct_sources, joined_keys, wanted_text
 from hive_acid.spark.sql.names import Names
 from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, with_cut_times, without_table_statements
 from hive_acid.spark.values.quoting import quoted
@@ -34,15 +35,16 @@ _MEANT = {"acid.fetch.deleted.rows": "{}.deletes lists rows that are deleted"}
 class TableRead:
     """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter.
 
-    `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`), `is_counted` that it
-    is only asked how many there are.
+    `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`), `totals_of` that only
+    their number and these extremes are asked for. `joined` are keys of its partitions that equal columns of others.
     """
 
     table: Table
     row_id: bool
     where: str | None
     is_undivided: bool = False
-    is_counted: bool = False
+    totals_of: tuple[Extreme, ...] | None = None
+    joined: tuple[JoinedKey, ...] = ()
     view: ViewQuery | None = None
     """What a view shows; None for a table."""
 
@@ -172,8 +174,10 @@ class Rewriter:
         edits = _Edits(text)
         references = list(self._references(tree, edits))
         asked = _asks_for_rows(tree, references)
+        tables = {id(found.node): found.table for found in references}
         for reference in references:
-            self._replace(reference, edits, is_asked=asked and not reference.node.find_ancestor(exp.Lateral))
+            is_asked = asked and not reference.node.find_ancestor(exp.Lateral)
+            self._replace(reference, tables, edits, is_asked=is_asked)
         _shorten_columns(tree, references, edits)
         _hide_row_ids(references, edits)
         self._compare_chars(tree, references, target, edits)
@@ -361,17 +365,21 @@ class Rewriter:
             raise SqlError(f"the place of {table.full_name} in the statement is not understood: write it another way")
         return table
 
-    def _replace(self, reference: _Reference, edits: _Edits, *, is_asked: bool) -> None:
+    def _replace(self, reference: _Reference, tables: Mapping[int, Table], edits: _Edits, *, is_asked: bool) -> None:
         parts, select = reference.node.parts, reference.select
         with_row_id = has_row_ids(reference.table) and select is not None and _mentions_row_id(select)
         where = None
+        joined: tuple[JoinedKey, ...] = ()
         if select is not None and not edits.is_ambiguous:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
-            if where is not None and "\\" in where and has_chars(reference.table):
-                where = None  # Whether a CHAR is compared in it as Hive does could not be told.
+            if where is not None and _hides_chars(where, reference.table):
+                where = None
+            found = joined_keys(select, reference.node, tables, self._arguments)
+            joined = tuple(one for one in found if not _hides_chars(one.where, one.table))
         view = self._view(reference.table) if reference.table.is_view else None
-        is_counted = select is not None and is_only_counted(select, reference.node)
-        place = "{" + self._key(TableRead(reference.table, with_row_id, where, is_asked, is_counted, view)) + "}"
+        totals_of = None if select is None else asked_totals(select, reference.node, reference.table)
+        read = TableRead(reference.table, with_row_id, where, is_asked, totals_of, joined, view)
+        place = "{" + self._key(read) + "}"
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         if reference.node.alias:
             edits.replace(start, end, place)
@@ -509,6 +517,11 @@ def _cte(source: exp.Table) -> exp.CTE | None:
         if around is with_ and around.parent is not None:
             around = around.parent  # whose CTEs these are
     return None
+
+
+def _hides_chars(where: str, table: Table) -> bool:
+    """Whether it could not be told if a CHAR is compared in a condition as Hive does."""
+    return "\\" in where and has_chars(table)
 
 
 def _asks_for_rows(tree: exp.Expr, references: list[_Reference]) -> bool:

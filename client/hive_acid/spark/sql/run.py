@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,14 +16,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.about import AboutTable
+from hive_acid.catalog.table import Table
 from hive_acid.errors import NoSuchObjectError, SqlError
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.session_settings import word
+from hive_acid.spark.read.totals.extremes import Extreme, Totals, rows_with
 from hive_acid.spark.read.undivided import undivided
 from hive_acid.spark.snapshots.blocks import Blocks
-from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, with_texts
+from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, literal, with_texts
 from hive_acid.spark.sql.frames import in_braces
+from hive_acid.spark.sql.hints import JoinedKey
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped, tables_of
@@ -32,6 +37,13 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.spark.verbs.keys import KeyVerbs
+
+_NOTHING = defaultdict(
+    lambda: "{0} < 0 AND {0} > 0",
+    string="{0} < ''",
+    date="{0} < DATE '2000-01-01' AND {0} > DATE '2000-01-01'",
+)
+"""A condition that no partition can meet, by the type of its key."""
 
 Result = TypeVar("Result")
 _PLACE = re.compile(r"\s*(SQLSTATE: \w+)?\s*(\(line \d+, pos \d+\))?\s*$")
@@ -291,20 +303,53 @@ class Run:
             return shown_by(
                 source.table, self.spark.sql(query.template if frames else query.template.format(), **frames)
             )
-        frame = self.acid.table(source.table, row_id=source.row_id, where=source.where)
-        if source.is_counted and (number := self._lasting_count(frame)) is not None:
-            return self.spark.range(number)
+        where = self._with_joined(source)
+        frame = self.acid.table(source.table, row_id=source.row_id, where=where)
+        if source.totals_of is not None and (totals := self._lasting_totals(frame, source.totals_of)) is not None:
+            return rows_with(self.spark, totals, source.table)
         return undivided(frame) if source.is_undivided else frame
 
-    def _lasting_count(self, frame: DataFrame) -> int | None:
-        """How many rows a frame has, if that is known without reading them, and stays true as long as it is asked.
+    def _with_joined(self, source: TableRead) -> str | None:
+        """What is wanted of a table, with the values that keys of its partitions can have where it is joined.
+
+        Small tables are asked for them first, so that partitions are left out before the table is read.
+        """
+        parts = [source.where] if source.where else []
+        if source.joined and self._has_many_partitions(source.table):
+            for joined in source.joined:
+                values = self._few_values(joined)
+                if values is not None:
+                    key = quoted(joined.key)
+                    parts.append(f"{key} IN ({', '.join(values)})" if values else _NOTHING[joined.kind].format(key))
+        return " AND ".join(f"({part})" for part in parts) if len(parts) > 1 else next(iter(parts), None)
+
+    def _has_many_partitions(self, table: Table) -> bool:
+        return len(self.acid.connection.partition_names(table)) >= self.acid.limits.joined_partitions
+
+    def _few_values(self, joined: JoinedKey) -> list[str] | None:
+        """The values that rows can be joined by, as SQL; None if it takes long to find out, or there are many."""
+        limits = self.acid.limits
+        rows: Any = self.acid.table(joined.table, where=joined.where).select(quoted(joined.column)).dropna()
+        of_jvm = frame_in_jvm(rows)
+        if of_jvm is None:
+            return None
+        size = int(str(of_jvm.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        if size > limits.joined_bytes:
+            return None
+        found = rows.distinct().limit(limits.joined_values + 1).collect()
+        if len(found) > limits.joined_values:
+            return None
+        return [literal(row[0], wall_clocks=self._has_wall_clocks) for row in found]
+
+    def _lasting_totals(self, frame: DataFrame, asked: Sequence[Extreme]) -> Totals | None:
+        """What is known of all rows of a frame without reading them, if it stays true as long as it is asked.
 
         In a transaction that may write it does not: rows of its own are none if it ends by an abort.
         """
         block = self._blocks.current()
         if not isinstance(frame, AcidTable) or (block is not None and block.writable):
             return None
-        return frame.known_count()
+        return frame.known_totals(asked)
 
     # --- results -------------------------------------------------------------------------------
 

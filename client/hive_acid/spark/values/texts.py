@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.frames.projection import with_metadata
 from hive_acid.spark.values.leaves import changed
 from hive_acid.spark.values.quoting import quoted
@@ -35,7 +36,7 @@ def declared(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
     chars = {column.name: column.type for column in columns if is_char(column)}
     if not chars:
         return frame
-    if "_jdf" in vars(frame):
+    if frame_in_jvm(frame) is not None:
         return with_metadata(frame, {name: (quoted(name), {DECLARED: type_}) for name, type_ in chars.items()})
     # Over Connect a column that is replaced loses what its alias says.
     marked = {name: F.col(quoted(name)).alias(name, metadata={DECLARED: type_}) for name, type_ in chars.items()}

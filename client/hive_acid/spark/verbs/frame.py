@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.table import Table
 from hive_acid.spark.change.merge import MergeBuilder
 from hive_acid.spark.conditions.expressions import Expression
-from hive_acid.spark.read.filter_pushdown import Pushdown, PushdownFrame, of_kind
+from hive_acid.spark.read.filter_pushdown import Pushdown, PushdownFrame, of_kind, unplanned
 from hive_acid.spark.tables.statistics.analyze import TableStatistics
 from hive_acid.spark.values.specs import PartitionSpec
 from hive_acid.spark.verbs.tables import COMPACTION_TIMEOUT_MS, TableVerbs
@@ -148,8 +148,11 @@ class AcidTable(PushdownFrame):
         return sorted(self._acid.connection.partition_names(found)) if found.partition_keys else []
 
 
-def as_table(frame: DataFrame, acid: TableVerbs, table: Table, pushdown: Pushdown | None = None) -> AcidTable:
-    """`frame` as the frame of `table`: a true DataFrame of its own kind, classic or Connect, with the verbs."""
-    made = of_kind(AcidTable, frame)
+def as_table(frame: DataFrame | None, acid: TableVerbs, table: Table, pushdown: Pushdown | None = None) -> AcidTable:
+    """`frame` as the frame of `table`: a true DataFrame of its own kind, classic or Connect, with the verbs.
+
+    Without a `frame` it is a classic one, which is planned when it is first used, by `pushdown`.
+    """
+    made = unplanned(AcidTable, acid.spark) if frame is None else of_kind(AcidTable, frame)
     made._acid, made._table, made._pushdown = acid, table, pushdown
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar, overload
 
@@ -17,12 +18,11 @@ from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.predicates import Predicate, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read import insert_only
-from hive_acid.spark.read.counting import known_rows
 from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.skipping import pruned
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
+from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.spark.stream_source.batch_limit import BatchLimit
@@ -33,9 +33,10 @@ from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import check_condition
 from hive_acid.spark.verbs.frame import AcidTable, as_table
 from hive_acid.spark.verbs.kept_tables import KeptTables
+from hive_acid.spark.verbs.seen_state import SeenState
 from hive_acid.spark.verbs.tables import TableVerbs
 from hive_acid.spark.write.statement import Context
-from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.states import Isolation, TransactionKind
 from hive_acid.transactions.transaction import Transaction
 
 Frame = TypeVar("Frame", bound=DataFrame)
@@ -106,7 +107,10 @@ class ReadVerbs(TableVerbs):
         meant = self._definitions.reference(name)
         block = self._blocks.current_or_begun()
         if block is not None:
-            return self._frame(block.lease(meant.full_name), block.transaction, meant, row_id=row_id, where=where)
+            lease = block.lease(meant.full_name)
+            # Later statements of such a transaction change what it sees.
+            changes = block.writable or block.transaction.isolation is Isolation.READ_COMMITTED
+            return self._frame(lease, block.transaction, meant, row_id=row_id, where=where, at_once=changes)
         for _ in range(_LOOKS):
             with suppress(SnapshotOutdatedError):
                 return self._fresh_frame(meant, row_id=row_id, where=where)
@@ -117,7 +121,7 @@ class ReadVerbs(TableVerbs):
         transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name], with_lock=True)
         try:
             lease = Lease(self.spark, transaction.end_later)
-            return self._frame(lease, transaction, meant, row_id=row_id, where=where)
+            return self._frame(lease, transaction, meant, row_id=row_id, where=where, at_once=False)
         except BaseException:
             transaction.end_later()
             raise
@@ -193,7 +197,9 @@ class ReadVerbs(TableVerbs):
         *,
         row_id: bool,
         where: Expression | None,
+        at_once: bool,
     ) -> AcidTable | DataFrame:
+        """A frame of a transaction's snapshot; unless `at_once`, what the snapshot sees is listed when it is used."""
         table = self._context.locked_for_reading(transaction, meant)
         if table.is_plain:
             return self._plain_frame(table, row_id=row_id, where=where)
@@ -204,27 +210,29 @@ class ReadVerbs(TableVerbs):
             raise ColumnError(f"{table.full_name} has a column {ROW_ID}, so there is no name for its rows' identity")
         family = Family()
         said = predicate_of(where, table, family.alias)
-        state = self._context.state(transaction, table, wanted=said)
+        at_once = at_once or where is not None or "_jsparkSession" not in vars(self.spark)
+        seen = SeenState(self._context, transaction, table, said, at_once=at_once)
 
         def read(wanted: Predicate | None) -> DataFrame:
-            some = state if wanted == said else pruned(state, wanted)
+            some = seen.listed(wanted)
             if not table.is_full_acid:
                 return insert_only.read_table(self.spark, some, wanted=wanted)
             if wanted is None:
                 return self._plan_cache.table(self.spark, some, row_id=row_id)
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
-        def count() -> int | None:
+        def totals(asked: Sequence[Extreme]) -> Totals | None:
             lease.check()
-            return known_rows(state)
+            return known_totals(seen.listed(None), asked)
 
         settings = SessionSettings.of(self.spark)
-        pushdown = Pushdown(table, read, count, settings, lease, family=family)
+        pushdown = Pushdown(table, read, totals, settings, lease, family=family)
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
-        frame = pushdown.frame()
-        return as_table(frame, self, table, pushdown) if where is None else frame.filter(pushdown.meant(where))
+        if where is None:
+            return as_table(pushdown.frame() if at_once else None, self, table, pushdown)
+        return pushdown.frame().filter(pushdown.meant(where))
 
 
-def _not_known() -> None:
+def _not_known(_: Sequence[Extreme]) -> None:
     """How many rows a plain table has is found out by reading them."""

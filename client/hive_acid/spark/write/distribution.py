@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.tasks import Estimate, Tasks, tasks_of
 
@@ -87,7 +88,7 @@ def estimated(frame: DataFrame) -> Estimate:
 def _explained(frame: DataFrame) -> str:
     """What `explain` prints. SQL would need a view of the frame, and analyse it twice more."""
     asked: Any = frame
-    of_jvm = vars(frame).get("_jdf")
+    of_jvm = frame_in_jvm(frame)
     if of_jvm is None:
         return str(asked._explain_string(mode=_MODE))
     return str(asked._sc._jvm.PythonSQLUtils.explainString(of_jvm.queryExecution(), _MODE))

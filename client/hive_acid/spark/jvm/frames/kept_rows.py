@@ -11,10 +11,9 @@ one, and those that read them may come twice.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import DataFrame
 
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.job_settings import NOT_INFERRED, configured
 from hive_acid.spark.jvm.session_settings import is_on
 
@@ -29,7 +28,7 @@ def kept_rows(rows: DataFrame) -> DataFrame:
     """
     if is_on(rows.sparkSession, _SPECULATION):
         rows = rows.hint("rebalance")
-    of_jvm: Any = vars(rows).get("_jdf")
+    of_jvm = frame_in_jvm(rows)
     if of_jvm is None:
         return rows.localCheckpoint(eager=True)
     of_jvm.queryExecution().executedPlan()

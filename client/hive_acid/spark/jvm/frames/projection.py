@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.texts import can_be_told, texts_in_jvm
 
 _METADATA = "_hive_acid_metadata"
@@ -18,7 +19,7 @@ _METADATA = "_hive_acid_metadata"
 
 def projected(frame: DataFrame, *columns: str) -> DataFrame:
     """As `DataFrame.selectExpr`: a frame of `columns`, each of which is SQL."""
-    of_jvm: Any = vars(frame).get("_jdf")
+    of_jvm = frame_in_jvm(frame)
     if of_jvm is None or not can_be_told(columns):  # Connect sends a plan at once
         return frame.selectExpr(*columns)
     texts = texts_in_jvm(frame.sparkSession, of_jvm._gateway_client, columns)
@@ -27,7 +28,7 @@ def projected(frame: DataFrame, *columns: str) -> DataFrame:
 
 def with_metadata(frame: DataFrame, columns: Mapping[str, tuple[str, Mapping[str, str]]]) -> DataFrame:
     """A classic `frame`, of which columns get metadata: by name the column as SQL, and what it says."""
-    of_jvm: Any = vars(frame)["_jdf"]
+    of_jvm = frame_in_jvm(frame)
     marked = {
         name: getattr(of_jvm.col(sql), "as")(name, _metadata(frame, of_jvm._gateway_client, json.dumps(of)))
         for name, (sql, of) in columns.items()

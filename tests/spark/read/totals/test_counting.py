@@ -136,12 +136,13 @@ COUNTED = (
     "SELECT count(*) FROM d.t UNION ALL SELECT count(*) FROM d.p",
     "WITH c AS (SELECT count(*) AS n FROM d.p) SELECT n + 1 FROM c",
     "SELECT * FROM (SELECT count(*) FROM d.t) WHERE 1 = 1",
+    "SELECT count(*), max(id) FROM d.t",
 )
 READ = (
     "SELECT count(*) FROM d.t WHERE id > 3",
     "SELECT count(id) FROM d.t",
     "SELECT count(DISTINCT 1) FROM d.t",
-    "SELECT count(*), max(id) FROM d.t",
+    "SELECT count(*), max(v) FROM d.t",
     "SELECT count(*) + 1 FROM d.t",
     "SELECT count(*) FROM d.t GROUP BY id % 2 ORDER BY 1",
     "SELECT count(*) FROM d.t HAVING count(*) > 1000",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -20,14 +21,28 @@ from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.skipping import key_ranges, tails_of
 
 
-def known_rows(state: TableState) -> int | None:
-    """The number of rows; None where they are not all visible, or where tails and delete events do not tell it."""
-    rows, counting = _counted(state)
+@dataclass(frozen=True, slots=True)
+class CountedFile:
+    """What is known of one data file: its partition, its tail, and how many of its rows are deleted."""
+
+    partition: PartitionState
+    tail: Tail
+    deleted: int
+
+    @property
+    def rows(self) -> int:
+        """How many of its rows the snapshot sees."""
+        return self.tail.rows - self.deleted
+
+
+def counted_files(state: TableState) -> list[CountedFile] | None:
+    """The files of all rows; None where these are not all visible, or where tails and delete events do not tell."""
+    files, counting = _counted(state)
     tell(CountPlan(state.table.full_name, counting))
-    return rows
+    return files
 
 
-def _counted(state: TableState) -> tuple[int | None, Choice[Counting]]:
+def _counted(state: TableState) -> tuple[list[CountedFile] | None, Choice[Counting]]:
     written = state.skipping and state.table.is_full_acid and all(map(_is_as_written, state.partitions))
     by = partial(counting_by, written=written, limits=state.limits)
     counting = by()
@@ -50,13 +65,14 @@ def _counted(state: TableState) -> tuple[int | None, Choice[Counting]]:
     tails = tails_of(every)
     if tails is None:
         return None, by(unopened=UNKNOWN)
-    left, number = iter(tails), 0
+    left, found = iter(tails), []
     for partition, of in zip(state.partitions, paths, strict=True):
-        found = _left([next(left) for _ in of], gone.get(partition.name, {}))
-        if found is None:
+        in_partition = [next(left) for _ in of]
+        deleted = _deleted(in_partition, gone.get(partition.name, {}))
+        if deleted is None:
             return None, by(unopened=0, numbered=False)
-        number += found
-    return number, counting
+        found += [CountedFile(partition, tail, number) for tail, number in zip(in_partition, deleted, strict=True)]
+    return found, counting
 
 
 def _paths(partition: PartitionState) -> list[DataFilePath]:
@@ -68,27 +84,26 @@ def _paths(partition: PartitionState) -> list[DataFilePath]:
     ]
 
 
-def _left(tails: Iterable[Tail], deleted: Mapping[RowSource, DeletionBitmap]) -> int | None:
-    """How many rows of some files are left; None unless each one that is deleted is surely in one of them, once.
+def _deleted(tails: Sequence[Tail], deleted: Mapping[RowSource, DeletionBitmap]) -> list[int] | None:
+    """How many rows of each file are deleted; None unless each one that is deleted is surely in one of them, once.
 
     A file of one write and bucket has all ids from its least to its greatest, if it has as many rows.
     """
-    number = 0
-    spans: dict[RowSource, list[tuple[int, int]]] = defaultdict(list)
-    for tail in tails:
-        number += tail.rows
+    numbers = [0] * len(tails)
+    spans: dict[RowSource, list[tuple[tuple[int, int], int]]] = defaultdict(list)
+    for at, tail in enumerate(tails):
         if deleted and (span := _span(tail)) is not None:
             source, ids = span
-            spans[source].append(ids)
+            spans[source].append((ids, at))
     for source, bitmap in deleted.items():
         ordered = sorted(spans[source])
-        if any(before >= first for (_, before), (first, _) in pairwise(ordered)):
+        if any(before >= first for ((_, before), _), ((first, _), _) in pairwise(ordered)):
             return None
-        rows = sum(bits.bit_count() for bits in bitmap.values())
-        if sum(rows_within(bitmap, *ids) for ids in ordered) != rows:
+        for ids, at in ordered:
+            numbers[at] += rows_within(bitmap, *ids)
+        if sum(numbers[at] for _, at in ordered) != sum(bits.bit_count() for bits in bitmap.values()):
             return None
-        number -= rows
-    return number
+    return numbers
 
 
 def _span(tail: Tail) -> tuple[RowSource, tuple[int, int]] | None:

@@ -1,0 +1,1 @@
+"""What is known of all rows of a table without reading them."""
