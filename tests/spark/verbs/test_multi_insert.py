@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hive_acid.errors import ColumnError, TableNotAcidError
+from hive_acid.errors import ColumnError
 from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 
@@ -77,8 +77,5 @@ def test_all_or_nothing(tables: Any, spark: SparkSession) -> None:
         tables.multi_insert(source).into("d.small").into("d.big").execute()
     with pytest.raises(ColumnError, match="no destination"):
         tables.multi_insert(source).execute()
-    tables.create_table("d.plain", {"id": "int"}, properties={"transactional": "false"})
-    with pytest.raises(TableNotAcidError):
-        tables.multi_insert(source).into("d.plain")
     assert read(tables, "d.small") == read(tables, "d.big") == []
     assert check_table(location_of(tables, "d.small")) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar, overload
@@ -11,7 +12,15 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.about import COLUMNS, HISTORY, AboutTable
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import ColumnError, NoSuchObjectError, SnapshotOutdatedError, TableNotAcidError, ViewError
+from hive_acid.errors import (
+    ColumnError,
+    NoSuchObjectError,
+    SnapshotEndedError,
+    SnapshotOutdatedError,
+    TableNotAcidError,
+    TransactionClosedError,
+    ViewError,
+)
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.about.rows import rows_about
 from hive_acid.spark.conditions.expressions import Expression
@@ -21,6 +30,7 @@ from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.plan_cache import PlanCache
+from hive_acid.spark.read.skipping import pruned
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -33,15 +43,18 @@ from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import check_condition
 from hive_acid.spark.verbs.frame import AcidTable, as_table
 from hive_acid.spark.verbs.kept_tables import KeptTables
-from hive_acid.spark.verbs.seen_state import SeenState
 from hive_acid.spark.verbs.tables import TableVerbs
 from hive_acid.spark.write.statement import Context
-from hive_acid.transactions.states import Isolation, TransactionKind
+from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
 
 Frame = TypeVar("Frame", bound=DataFrame)
 _LOOKS = 2
 """So often a read begins again at most, for a table that got other columns after its snapshot."""
+
+_SURELY_OPEN_S = 0.1
+"""So long no metastore gives up a transaction that it has just been asked about. By the clock of the wall: that of the
+process stands still while the machine sleeps."""
 
 
 class ReadVerbs(TableVerbs):
@@ -108,9 +121,9 @@ class ReadVerbs(TableVerbs):
         block = self._blocks.current_or_begun()
         if block is not None:
             lease = block.lease(meant.full_name)
-            # Later statements of such a transaction change what it sees.
-            changes = block.writable or block.transaction.isolation is Isolation.READ_COMMITTED
-            return self._frame(lease, block.transaction, meant, row_id=row_id, where=where, at_once=changes)
+            # Frames of a transaction that writes end with it.
+            writes = block.writable
+            return self._frame(lease, block.transaction, meant, row_id=row_id, where=where, at_once=writes)
         for _ in range(_LOOKS):
             with suppress(SnapshotOutdatedError):
                 return self._fresh_frame(meant, row_id=row_id, where=where)
@@ -199,7 +212,7 @@ class ReadVerbs(TableVerbs):
         where: Expression | None,
         at_once: bool,
     ) -> AcidTable | DataFrame:
-        """A frame of a transaction's snapshot; unless `at_once`, what the snapshot sees is listed when it is used."""
+        """A frame of a transaction's snapshot, planned when it is used, or `at_once`."""
         table = self._context.locked_for_reading(transaction, meant)
         if table.is_plain:
             return self._plain_frame(table, row_id=row_id, where=where)
@@ -210,28 +223,51 @@ class ReadVerbs(TableVerbs):
             raise ColumnError(f"{table.full_name} has a column {ROW_ID}, so there is no name for its rows' identity")
         family = Family()
         said = predicate_of(where, table, family.alias)
-        at_once = at_once or where is not None or "_jsparkSession" not in vars(self.spark)
-        seen = SeenState(self._context, transaction, table, said, at_once=at_once)
+        begun = time.time()
+        state = self._context.state(transaction, table, wanted=said)
 
         def read(wanted: Predicate | None) -> DataFrame:
-            some = seen.listed(wanted)
-            if not table.is_full_acid:
-                return insert_only.read_table(self.spark, some, wanted=wanted)
-            if wanted is None:
-                return self._plan_cache.table(self.spark, some, row_id=row_id)
-            return read_table(self.spark, some, row_id=row_id, wanted=wanted)
+            some = state if wanted == said else pruned(state, wanted)
+            try:
+                if not table.is_full_acid:
+                    found = insert_only.read_table(self.spark, some, wanted=wanted)
+                elif wanted is None:
+                    found = self._plan_cache.table(self.spark, some, row_id=row_id)
+                else:
+                    found = read_table(self.spark, some, row_id=row_id, wanted=wanted)
+            except Exception:
+                _refuse_ended(transaction, table)
+                raise
+            if not 0 <= time.time() - begun < _SURELY_OPEN_S:
+                _refuse_ended(transaction, table)
+            return found
 
         def totals(asked: Sequence[Extreme]) -> Totals | None:
             lease.check()
-            return known_totals(seen.listed(None), asked)
+            return known_totals(state, asked)
 
         settings = SessionSettings.of(self.spark)
         pushdown = Pushdown(table, read, totals, settings, lease, family=family)
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
         if where is None:
+            at_once = at_once or "_jsparkSession" not in vars(self.spark)
             return as_table(pushdown.frame() if at_once else None, self, table, pushdown)
         return pushdown.frame().filter(pushdown.meant(where))
+
+
+def _refuse_ended(transaction: Transaction, table: Table) -> None:
+    """Raise SnapshotEndedError if a snapshot has ended before it was planned.
+
+    Spark lists the directories once more then, and may have met one that was being removed.
+    """
+    try:
+        transaction.check_alive()
+    except TransactionClosedError as error:
+        raise SnapshotEndedError(
+            f"the snapshot of {table.full_name} has ended before its frame was used: with `acid.close()`, or since the "
+            "metastore has heard no heartbeat for hive.txn.timeout. Take acid.table again"
+        ) from error
 
 
 def _not_known(_: Sequence[Extreme]) -> None:

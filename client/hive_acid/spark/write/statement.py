@@ -211,7 +211,9 @@ class Context:
         was there may be nothing, or rows of another one. Raises TableNotAcidError, TableChangedError,
         NoSuchObjectError and what `table_state` raises.
         """
-        self.refuse_unreadable(table)
+        check_transactional(table)
+        self.zones.check(row_type(table.columns))
+        refuse_unfit_settings(self.spark, table)
         try:
             found = self.listed(transaction, table, wanted=wanted, compacted_by=compacted_by)
         except (HiveAcidError, ValueError):
@@ -220,26 +222,6 @@ class Context:
             raise
         self._refuse_moved(transaction, table, found.vacant)
         return found.state
-
-    def refuse_unreadable(self, table: Table) -> None:
-        """Raise TableNotAcidError for a table without snapshots, and what else a session must not read it by."""
-        check_transactional(table)
-        self.zones.check(row_type(table.columns))
-        refuse_unfit_settings(self.spark, table)
-
-    def write_ids(self, transaction: Transaction, table: Table) -> ValidWriteIdList:
-        """The writes of a table that a transaction sees.
-
-        Raises SnapshotOutdatedError if the definition, which was asked for behind the snapshot, is of rows after it.
-        """
-        found = transaction.write_ids(table.database, table.name)
-        replaced = replaced_by(table.parameters, table.id)
-        if replaced and not found.is_valid(replaced):
-            raise SnapshotOutdatedError(
-                f"{table.full_name} was given other columns, with all of its rows, after transaction {transaction.id} "
-                "had begun, which does not see them: run it again"
-            )
-        return found
 
     def listed(
         self,
@@ -254,7 +236,8 @@ class Context:
         Raises what `table_state` raises, and TableChangedError for partitions that come and go.
         """
         wanted = wanted if self.skipping else None
-        write_ids = self.write_ids(transaction, table)
+        write_ids = transaction.write_ids(table.database, table.name)
+        _refuse_replaced(table, transaction, write_ids)
         partitions: Mapping[str, str] = {}
         pruned = 0
         if table.partition_keys:
@@ -299,6 +282,16 @@ class Context:
                 f"{table.full_name} was moved to {now.location} while the statement looked for its files: run it again"
             )
         refuse_moved_partitions(self.connection, table, vacant, "while the statement looked for its files")
+
+
+def _refuse_replaced(table: Table, transaction: Transaction, write_ids: ValidWriteIdList) -> None:
+    """Raise SnapshotOutdatedError if the definition, which was asked for behind the snapshot, is of rows after it."""
+    replaced = replaced_by(table.parameters, table.id)
+    if replaced and not write_ids.is_valid(replaced):
+        raise SnapshotOutdatedError(
+            f"{table.full_name} was given other columns, with all of its rows, after transaction {transaction.id} had "
+            "begun, which does not see them: run it again"
+        )
 
 
 class Overwrite(NamedTuple):
