@@ -93,6 +93,15 @@ def acid(spark: SparkSession, metastore: Callable[..., str]) -> Iterator[AcidSes
         spark.catalog.dropTempView(view)
 
 
+@pytest.fixture
+def writers(spark: SparkSession, acid: AcidSession) -> Iterator[list[AcidSession]]:
+    """Three sessions beside `acid`, each with a connection of its own."""
+    made = [hive_acid.spark.session(spark, acid.connection.uri) for _ in range(3)]
+    yield made
+    for one in made:
+        one.close()
+
+
 def temporary_views(spark: SparkSession) -> list[str]:
     """The session's own views; to list all tables, as the catalogue does, is a query of 50 ms."""
     if OVER_CONNECT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.transactions.beginning import valid_write_ids
 from hive_acid.wire import table_name, ttypes
 from tests.isolation.clients.caller import Caller
 from tests.isolation.judging.deltas import DATABASE
@@ -39,11 +40,4 @@ def _snapshot(caller: Caller) -> str:
 def visible_write_ids(caller: Caller, table: str, snapshot: str | None) -> ValidWriteIdList:
     """The write ids that a snapshot sees; None asks for the present ones."""
     request = ttypes.GetValidWriteIdsRequest(fullTableNames=[table_name(DATABASE, table)], validTxnList=snapshot)
-    found = caller.call("get_valid_write_ids", request).tblValidWriteIds[0]
-    return ValidWriteIdList.from_invalid(
-        found.fullTableName,
-        found.writeIdHighWaterMark,
-        found.invalidWriteIds or [],
-        found.abortedBits or b"",
-        found.minOpenWriteId,
-    )
+    return valid_write_ids(caller.call("get_valid_write_ids", request).tblValidWriteIds[0])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-import hive_acid.spark
 from hive_acid.errors import WriteConflictError
 from hive_acid.format.progress import last_batch
 from hive_acid.spark import AcidSession
@@ -27,15 +25,6 @@ FORMS = {
     "partitioned": "(id INT, n INT) PARTITIONED BY (p INT)",
     "bucketed": "(id INT, n INT) CLUSTERED BY (id) INTO 2 BUCKETS",
 }
-
-
-@pytest.fixture
-def writers(spark: SparkSession, acid: AcidSession) -> Iterator[list[AcidSession]]:
-    """Three sessions beside `acid`, each with a connection of its own."""
-    made = [hive_acid.spark.session(spark, acid.connection.uri) for _ in range(3)]
-    yield made
-    for one in made:
-        one.close()
 
 
 def fill(acid: AcidSession, form: str = "plain", number: int = 6) -> Rows:

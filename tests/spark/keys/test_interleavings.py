@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-import hive_acid.spark
 from hive_acid.errors import DuplicateKeyError, WriteConflictError
 from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
@@ -157,37 +154,29 @@ class Play:
         assert sorted(rows) == sorted(self.committed.items()), self.told
 
 
-@pytest.fixture
-def sessions(spark: SparkSession, acid: AcidSession) -> Iterator[list[AcidSession]]:
-    made = [hive_acid.spark.session(spark, acid.connection.uri) for _ in range(2)]
-    yield made
-    for one in made:
-        one.close()
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("order", EVENTS, ids=lambda order: "".join(map(str, order)))
 def test_exactly_those_that_bring_a_key_conflict(
-    acid: AcidSession, sessions: list[AcidSession], order: tuple[int, ...], form: str
+    acid: AcidSession, writers: list[AcidSession], order: tuple[int, ...], form: str
 ) -> None:
     chance = random.Random(f"{order} {form}")
-    play = Play(acid, sessions, form, chance)
+    play = Play(acid, writers[:2], form, chance)
     for _ in range(PAIRS):
         play.begin()
-        writers = []
-        for session in sessions:
+        playing = []
+        for session in play.sessions:
             verb = chance.choice(("insert", "insert", "values", "upsert", "delete", "move"))
             keys = (
                 chance.choice(((3,), (3,), (4,), (1,)))
                 if verb == "move"
                 else chance.choice(((3,), (3, 4), (4,), (1, 3), (1,)))
             )
-            writers.append(Writer(session, verb, keys))
-        play.told = [f"{order}", *(f"{one.verb} {one.keys}" for one in writers)]
+            playing.append(Writer(session, verb, keys))
+        play.told = [f"{order}", *(f"{one.verb} {one.keys}" for one in playing)]
         goes_on = [True, True]
         for at in order:
             if goes_on[at]:
-                goes_on[at] = play.event(writers[at])
+                goes_on[at] = play.event(playing[at])
                 if not goes_on[at]:
                     play.check()
                 if chance.random() < 0.2:

@@ -11,22 +11,27 @@ from collections.abc import Mapping
 COLUMNS = "orc.bloom.filter.columns"
 FPP = "orc.bloom.filter.fpp"
 """How often a filter may say that a value is there which is not, between 0 and 1."""
-BLOOM_FILTERS = frozenset({COLUMNS, FPP})
 _ALL = "*"
 
 
-def bloom_filters_of(parameters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """The options of ORC's writer for a table with these parameters, none without a column of it.
+def asked_filters(parameters: Mapping[str, str]) -> dict[str, str]:
+    """What a table's parameters, or options, say of bloom filters, by names in lower case."""
+    return {key.lower(): value.strip() for key, value in parameters.items() if key.lower() in (COLUMNS, FPP)}
+
+
+def options_with_filters(options: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """`options` of ORC's writer, its bloom filters such as the writer can make, none without a column of the table.
 
     `names` gives the columns that are written, in lower case, and what the writer knows them by. Others are left out,
     as are shares of wrong answers that there cannot be: the writer would fail.
     """
-    folded = {key.lower(): value.strip() for key, value in parameters.items() if key.lower() in BLOOM_FILTERS}
+    folded = asked_filters(options)
+    others = {key: value for key, value in options.items() if key.lower() not in folded}
     asked = [name.strip() for name in folded.get(COLUMNS, "").split(",")]
     known = asked if asked == [_ALL] else [names[name.lower()] for name in asked if name.lower() in names]
     if not known:
-        return {}
-    found = {COLUMNS: ",".join(known)}
+        return others
+    found = others | {COLUMNS: ",".join(known)}
     return found | {FPP: folded[FPP]} if _is_share(folded.get(FPP, "")) else found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -108,6 +108,7 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
         )
 
+        @cache
         def counted() -> Mapping[str, int]:
             return told_counts(events.counts, "nothing was changed; run the statement again")
 

@@ -19,7 +19,7 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
-from hive_acid.format.orc.bloom_filters import BLOOM_FILTERS, bloom_filters_of
+from hive_acid.format.orc.bloom_filters import options_with_filters
 from hive_acid.spark.compact.job import columns_of
 from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
@@ -73,9 +73,8 @@ def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableSta
     placed = frame.coalesce(parts).observe(counts, F.count(F.lit(1)).alias(_ROWS))
     output = writer_of(placed, kind).option("maxRecordsPerFile", 0)
     if kind == "orc":
-        others = {key: value for key, value in job.options.items() if key not in BLOOM_FILTERS}
-        named = bloom_filters_of(job.options, {column.name: column.name for column in state.table.columns})
-        output = output.options(compression=job.compression, **others, **named)
+        options = options_with_filters(job.options, {column.name: column.name for column in state.table.columns})
+        output = output.options(compression=job.compression, **options)
     elif extension:
         output = output.option("compression", _COMPRESSED[extension])
     written = files.join(job.staging, "written")

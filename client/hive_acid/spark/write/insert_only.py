@@ -17,7 +17,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
-from hive_acid.format.orc.bloom_filters import bloom_filters_of
+from hive_acid.format.orc.bloom_filters import asked_filters, options_with_filters
 from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.jvm.frames.observed import count_of
@@ -150,7 +150,7 @@ def _by_spark(kind: str) -> _Writer:
 
 def _orc(context: Context, table: Table, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
     names = {column.name: column.name for column in table.columns}
-    output = writer_of(frame, "orc").options(**bloom_filters_of(table.parameters, names))
+    output = writer_of(frame, "orc").options(**options_with_filters(asked_filters(table.parameters), names))
     return output.option("compression", compression_of(table.parameters, context.compression))
 
 

@@ -21,7 +21,7 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import bucket_file_name, is_for_hive_3, is_hidden
-from hive_acid.format.orc.bloom_filters import BLOOM_FILTERS, bloom_filters_of
+from hive_acid.format.orc.bloom_filters import asked_filters, options_with_filters
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
@@ -59,15 +59,14 @@ _WRITTEN = "written"
 
 def _known_to_writer(options: Mapping[str, str], frame: DataFrame, apart: Sequence[str]) -> dict[str, str]:
     """`options` of ORC's writer, of columns as `frame` has them: those of its row, or these `apart` from it."""
-    others = {key: value for key, value in options.items() if key.lower() not in BLOOM_FILTERS}
-    if len(others) == len(options):
-        return others
+    if not asked_filters(options):
+        return dict(options)
     if apart:
         names = {name.lower(): row_part(position) for position, name in enumerate(apart)}
     else:
         row = frame.schema[ROW_COLUMN].dataType
         names = {name.lower(): name for name in row.names} if isinstance(row, t.StructType) else {}
-    return others | bloom_filters_of(options, names)
+    return options_with_filters(options, names)
 
 
 def _deletes_in(events: Events) -> Callable[[str], bool]:

@@ -37,7 +37,7 @@ from hive_acid.errors import (
 from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import is_for_hive_3
-from hive_acid.format.orc.bloom_filters import BLOOM_FILTERS
+from hive_acid.format.orc.bloom_filters import asked_filters
 from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
@@ -431,7 +431,7 @@ class Statement:
                 events,
                 self._compression,
                 hive_3=is_for_hive_3(self.table.parameters),
-                options={key: value for key, value in self.table.parameters.items() if key.lower() in BLOOM_FILTERS},
+                options=asked_filters(self.table.parameters),
             )
         check()
         if counts.get(INSERT):

@@ -53,12 +53,15 @@ def known_totals(state: TableState, asked: Sequence[Extreme]) -> Totals | None:
     if files is None:
         return None
     left = [file for file in files if file.rows]
+    told = {name: list(_told(state.table, name, left)) for name in dict.fromkeys(of.column for of in asked)}
+    if not all(found.is_known for of in told.values() for found in of):
+        return None
     extremes: dict[Extreme, Bound | None] = {}
     for extreme in asked:
-        told = list(_told(state.table, extreme.column, left))
-        if not _is_told(told, extreme):
+        of = told[extreme.column]
+        extremes[extreme] = _best((found for found in of if not found.lost_rows), extreme)
+        if extremes[extreme] != _best(of, extreme):  # Rows of the others may reach further, and may be gone.
             return None
-        extremes[extreme] = _best((found for found in told if not found.lost_rows), extreme)
     return Totals(sum(file.rows for file in left), extremes)
 
 
@@ -106,15 +109,6 @@ def _told(table: Table, name: str, files: Sequence[CountedFile]) -> Iterator[_To
         elif found.values:
             is_known = fits(found.minimum) and fits(found.maximum)
             yield _Told(found.minimum, found.maximum, file.deleted > 0, is_known)
-
-
-def _is_told(told: Sequence[_Told], extreme: Extreme) -> bool:
-    """Whether the extreme of what has lost no rows is that of all."""
-    if not all(found.is_known for found in told):
-        return False
-    best = _best((found for found in told if not found.lost_rows), extreme)
-    others = _best(told, extreme)
-    return best == others
 
 
 def _best(told: Iterable[_Told], extreme: Extreme) -> Bound | None:
