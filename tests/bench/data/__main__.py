@@ -110,7 +110,7 @@ def _run(
     lines = _told(python, order)
     for name in names if options.first else ():
         for what in FIRST if name in (OURS, *RIVALS) else ():
-            lines += _told(python, order | {"contestants": [name], "first": what})
+            lines += _told(python, order | {"contestants": [name], "first": what, "last": what == FIRST[-1]})
     return {"versions": next(line["versions"] for line in lines if "versions" in line), "lines": lines}
 
 

@@ -43,6 +43,8 @@ def main() -> None:
             (one,) = running.values()
             for step, cost in first(spark, one, clock, order["rows"], order["first"]):
                 _tell(answers, one.name, step, cost)
+            if order["last"]:
+                one.drop()  # another PySpark may come next, to the same places
             return
         for life in range(order["warm_ups"] + order["lives"]):
             measured = life >= order["warm_ups"]
@@ -67,7 +69,7 @@ def main() -> None:
                 one.load(orders(spark, order["rows"]))
             return
         for one in running.values():
-            one.drop()  # another PySpark may come next, to the same places
+            one.drop()
         for what, seconds in planned(spark, order["root"], order["uri"], order["reads"]) if order["planning"] else ():
             _line(answers, contestant="hive-acid", planning=what, seconds=seconds)
     finally:
