@@ -2682,19 +2682,23 @@ struct HiveAcidCommitRowsResponse {
 }
 
 // Begins a statement: its transaction, which `open` describes, and its locks. Told are the write ids of `seen`, and
-// given those of `written` (database.table).
+// given those of `written` (database.table). `knownAborted` is the `abortedVersion` of an answer whose aborted transactions the
+// client has kept.
 struct HiveAcidBeginRequest {
   1: required OpenTxnRequest open
   2: optional list<LockComponent> component
   3: optional list<string> seen
   4: optional list<string> written
+  5: optional i64 knownAborted
 }
 
-// Transactions up to the mark have ended but these, as in GetOpenTxnsResponse; what is after one's own counts as open.
+// Transactions up to the mark have ended but these, as in GetOpenTxnsResponse; what is after one's own counts as open. With
+// `isBesideKnown` those are aborted, too, that the client has kept as it has named them by `knownAborted`.
 struct HiveAcidSnapshot {
   1: required i64 highWaterMark
   2: required list<i64> openTxns
   3: required binary abortedBits
+  4: optional bool isBesideKnown
 }
 
 struct HiveAcidWrittenTable {
@@ -2714,11 +2718,12 @@ struct HiveAcidSeenTable {
 // change was changed before it had its locks.
 struct HiveAcidBeginResponse {
   1: required i64 txnid
-  2: required HiveAcidSnapshot snapshot
-  3: optional LockResponse lock
-  4: optional list<HiveAcidSeenTable> seen
-  5: optional list<HiveAcidWrittenTable> written
-  6: optional bool isOutdated
+  2: required i64 abortedVersion
+  3: required HiveAcidSnapshot snapshot
+  4: optional LockResponse lock
+  5: optional list<HiveAcidSeenTable> seen
+  6: optional list<HiveAcidWrittenTable> written
+  7: optional bool isOutdated
 }
 
 // --- the service ---

@@ -14,6 +14,7 @@ from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.errors import AddressError, LoginError, MetastoreUnreachableError
 from hive_acid.login import PASSWORD_FILE, DelegationToken, Kerberos, Login, Token, token_or
 from hive_acid.tls import Tls
+from hive_acid.transactions.beginning import KnownAborted
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
 from hive_acid.transactions.pressure import Pressure
@@ -71,6 +72,7 @@ class Connection(CatalogCalls):
         self.heartbeats = Heartbeats(self)
         self.pressure = Pressure(self, self.heartbeats)
         self.begins_at_once = True
+        self.known_aborted: KnownAborted | None = None
 
     def renew_in_child(self) -> None:
         """Have sockets and heartbeats of its own, and no transactions."""

@@ -14,7 +14,7 @@ from metastore.lock.states import LockAnswer
 from metastore.store.database import Database
 from metastore.store.hot.batcher import HotCall
 from metastore.store.hot.connection import Rows
-from metastore.txn.calls import Opening, no_room, opening_arrays
+from metastore.txn.calls import KnownAborts, Opening, no_room, opening_arrays
 from metastore.txn.models import OpenTxns, TableWriteIds
 from metastore.txn.service import TxnService
 from metastore.txn.states import TxnType
@@ -76,6 +76,7 @@ class BeginCall(HotCall[Beginning, Begun]):
     def __init__(self, max_open: int, aborted_ids: AbortedIds) -> None:
         self._max_open = max_open
         self._aborted_ids = aborted_ids
+        self._known_aborts = KnownAborts()
 
     def arguments(self, questions: Sequence[Beginning]) -> list[object]:
         written = [(place, *table) for place, question in enumerate(questions, 1) for table in question.written]
@@ -90,6 +91,7 @@ class BeginCall(HotCall[Beginning, Begun]):
             [db for db, _ in seen],
             [table for _, table in seen],
             [self._aborted_ids.version(table) for table in seen],
+            self._known_aborts.version,
         ]
 
     def answers(self, questions: Sequence[Beginning], rows: Rows) -> Sequence[Begun | MetastoreError]:
@@ -107,7 +109,7 @@ class BeginCall(HotCall[Beginning, Begun]):
             elif kind == "outdated":
                 outdated = ids
             elif kind == "snapshot":
-                snapshot = OpenTxns(number, ids, more_ids, other)
+                snapshot = OpenTxns(number, ids, self._known_aborts.at(outcome, more_ids), other)
             elif kind == "table":
                 table = asked[other - 1]
                 kept = self._aborted_ids.at(table, place, more_ids)

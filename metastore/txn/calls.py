@@ -10,7 +10,7 @@ from hive_acid.ids import LockId, TxnId
 from metastore.observe.meters import Meters
 from metastore.store.hot.batcher import AGAIN, Again, HotCall
 from metastore.store.hot.connection import Rows
-from metastore.txn.models import UNDECLARED, Intent, OpenTxns, TxnOwner
+from metastore.txn.models import UNDECLARED, Aborted, Intent, OpenTxns, TxnOwner
 from metastore.txn.states import CONFLICT_REASON, TxnType
 
 LocksFreed = Callable[[Collection[LockId]], None]
@@ -75,6 +75,29 @@ def no_room(max_open: int) -> MetaError:
     )
 
 
+class KnownAborts:
+    """The aborted transactions of the last snapshot that one kind of call has read, one call at a time.
+
+    `version` is what `get_open_txns` is told of them, None for nothing.
+    """
+
+    def __init__(self) -> None:
+        self.version: str | None = None
+        self._aborted = Aborted.only([])
+
+    def at(self, version: str, named: Sequence[TxnId]) -> Aborted:
+        """All of them at the version that `get_open_txns` has answered with; `named` are those that it names.
+
+        The same object as before if they are the same.
+        """
+        if self.version is None or _era(self.version) != _era(version):
+            self._aborted = Aborted.only(named)
+        else:
+            self._aborted = self._aborted.and_those(named)
+        self.version = version
+        return self._aborted
+
+
 class SnapshotCall(HotCall[None, OpenTxns]):
     """The present snapshot; one look serves all who ask at the same time (transactions.md §1.4)."""
 
@@ -82,16 +105,18 @@ class SnapshotCall(HotCall[None, OpenTxns]):
 
     def __init__(self, excluded: frozenset[TxnType]) -> None:
         self._excluded = sorted(int(txn_type) for txn_type in excluded)
+        self._aborted = KnownAborts()
 
     @property
     def queue(self) -> Hashable:
         return self.function, tuple(self._excluded)
 
     def arguments(self, questions: Sequence[None]) -> list[object]:
-        return [self._excluded]
+        return [self._excluded, self._aborted.version]
 
     def answers(self, questions: Sequence[None], rows: Rows) -> Sequence[OpenTxns]:
-        return [OpenTxns(*rows[0])] * len(questions)
+        high_water_mark, open_ids, named, min_open, version = rows[0]
+        return [OpenTxns(high_water_mark, open_ids, self._aborted.at(version, named), min_open)] * len(questions)
 
 
 class StateCall(HotCall[TxnId, str | None]):
@@ -170,3 +195,7 @@ def refusal(outcome: object, txn_id: object) -> MetastoreError:
     if outcome == "txn_read_only":
         return MetaError(f"transaction {txn_id} is read-only: it may not write")
     return NoSuchTxnError(f"No such transaction txnid:{txn_id}")
+
+
+def _era(version: str) -> str:
+    return version.partition(" ")[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,6 +35,37 @@ class Intent(NamedTuple):
 UNDECLARED = Intent()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Aborted:
+    """The aborted transactions of a snapshot: `ids`, ascending, which nobody changes.
+
+    `number` stands for them, and for no others on any server: who names it later is told only those that are new.
+    """
+
+    ids: list[TxnId]
+    number: int
+    _learned: list[TxnId]
+    """In the order in which they became known; what comes later is put behind."""
+
+    @classmethod
+    def only(cls, ids: Sequence[TxnId]) -> Aborted:
+        """These, of which nobody has heard before."""
+        return cls(list(ids), secrets.randbits(62) + len(ids), list(ids))
+
+    def and_those(self, ids: Sequence[TxnId]) -> Aborted:
+        """These and others, of which some may be these; only of the newest that was made so."""
+        new = [txn_id for txn_id in ids if not _is_among(self.ids, txn_id)]
+        if not new:
+            return self
+        self._learned.extend(new)
+        return Aborted(sorted(self.ids + new), self.number + len(new), self._learned)
+
+    def since(self, number: int | None) -> list[TxnId] | None:
+        """Those that have come since the ones of a number, ascending; None if nothing is known of that."""
+        first = len(self.ids) - (self.number - number) if number is not None else -1
+        return sorted(self._learned[first : len(self.ids)]) if 0 <= first <= len(self.ids) else None
+
+
 @dataclass(frozen=True, slots=True)
 class OpenTxns:
     """A snapshot: all transactions up to the high-water mark are committed but these, ascending.
@@ -41,8 +75,13 @@ class OpenTxns:
 
     high_water_mark: TxnId
     open_ids: list[TxnId]
-    aborted_ids: list[TxnId]
+    aborted: Aborted
     min_open: TxnId | None
+
+    @property
+    def aborted_ids(self) -> list[TxnId]:
+        """The aborted ones; nobody changes the list."""
+        return self.aborted.ids
 
 
 class OtherChange(NamedTuple):
@@ -102,3 +141,8 @@ class TableWriteIds:
     invalid: list[WriteId]
     aborted: list[WriteId]
     min_open: WriteId | None
+
+
+def _is_among(ids: Sequence[TxnId], wanted: TxnId) -> bool:
+    at = bisect_left(ids, wanted)
+    return at < len(ids) and ids[at] == wanted

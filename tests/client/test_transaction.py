@@ -1,6 +1,7 @@
 """The client's transactions against a real metastore, over a real socket."""
 
 import gc
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from hive_acid.errors import (
     TransactionExpiredError,
     WriteConflictError,
 )
+from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
@@ -86,6 +88,27 @@ def test_a_transaction_sees_its_own_write_and_not_a_later_one(connection: Connec
         assert not writer.write_ids("d", "t").is_valid(3)
     with connection.begin(TransactionKind.READ) as reader:
         assert all(reader.write_ids("d", "t").is_valid(write_id) for write_id in (1, 2, 3))
+
+
+def test_a_snapshot_names_all_aborted_transactions_though_known_ones_are_not_told_again(
+    connection: Connection,
+) -> None:
+    random_ = random.Random(35)
+    begun: list[Any] = []
+    with connect(connection.uri) as other:
+        for _ in range(60):
+            if begun and random_.random() < 0.5:
+                begun.pop(random_.randrange(len(begun))).abort()
+            else:
+                transaction = random_.choice((connection, other)).begin()
+                now = connection.call("get_open_txns")
+                expected = ValidTxnList.from_open_txns(
+                    now.txn_high_water_mark, now.open_txns, now.abortedBits, own_txn_id=transaction.id
+                )
+                assert transaction.snapshot == expected
+                begun.append(transaction)
+        for transaction in begun:
+            transaction.abort()
 
 
 def test_the_first_committer_wins_and_the_other_removes_its_files(connection: Connection) -> None:

@@ -258,7 +258,7 @@ def test_what_is_flushed(world: World) -> None:
         locked = "'{1}', '{1}', '{w}', '{db}', '{t}', '{\"\"}', '{u}', '{f}'"
         with world.db.engine.begin() as connection:
             connection.exec_driver_sql(
-                f"SELECT begin_statements({opened}, {locked}, {written}, '{{}}', '{{}}', '{{}}')"
+                f"SELECT begin_statements({opened}, {locked}, {written}, '{{}}', '{{}}', '{{}}', NULL)"
             )
             found: str = connection.exec_driver_sql("SHOW synchronous_commit").scalar_one()
             return found != "off"

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from thriftpy2.protocol import TCyBinaryProtocol
+from thriftpy2.transport import TCyMemoryBuffer
 
 from hive_acid.errors import MetaError
-from hive_acid.wire import ttypes
+from hive_acid.wire import service, ttypes
 from metastore.rpc.call import Call, Session
-from metastore.rpc.encoding.codec import Prepared
+from metastore.rpc.encoding.codec import Prepared, encode_result
 from metastore.rpc.handlers import transactions
 from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.rpc.limits.workers import Workers
@@ -32,9 +34,18 @@ def rpc(db: Database, txns: TxnService, write_ids: WriteIdService) -> Rpc:
         with Workers(1) as workers:
             found = served[method](Call(method, Session("test"), workers), *arguments)
             value = db.wait(found) if inspect.iscoroutine(found) else found
-            return value.value if isinstance(value, Prepared) else value
+            return _as_sent(method, value) if isinstance(value, Prepared) else value
 
     return call
+
+
+def _as_sent(method: str, value: Prepared) -> Any:
+    """What a client reads of a result of which fields are encoded already."""
+    protocol = TCyBinaryProtocol(TCyMemoryBuffer(encode_result(method, 0, value)))
+    protocol.read_message_begin()
+    result = getattr(service, f"{method}_result")()
+    protocol.read_struct(result)
+    return result.success
 
 
 def open_txns(rpc: Rpc, number: int, **fields: Any) -> list[int]:

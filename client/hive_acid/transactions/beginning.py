@@ -22,6 +22,13 @@ from hive_acid.transactions.states import Isolation, TransactionKind
 from hive_acid.wire import ttypes
 
 
+class KnownAborted(NamedTuple):
+    """The aborted transactions of a snapshot, and the number by which the metastore knows them."""
+
+    version: int
+    ids: tuple[int, ...]
+
+
 class Owner(Protocol):
     """What a transaction needs of the connection that has begun it."""
 
@@ -30,6 +37,8 @@ class Owner(Protocol):
     pressure: Pressure
     begins_at_once: bool
     """Whether the metastore may be one that has hive_acid_begin."""
+    known_aborted: KnownAborted | None
+    """What hive_acid_begin has answered last of aborted transactions, so that it need not again."""
 
     def call(self, method: str, *args: Any) -> Any: ...
 
@@ -102,8 +111,13 @@ def begin(
     """
     if not owner.begins_at_once or opening.only_adds:
         return None
+    known = owner.known_aborted
     request = ttypes.HiveAcidBeginRequest(
-        open=opening.request(owner.user), component=list(components), seen=list(seen), written=list(written)
+        open=opening.request(owner.user),
+        component=list(components),
+        seen=list(seen),
+        written=list(written),
+        knownAborted=None if known is None else known.version,
     )
     others = () if behind is None else (behind,)
     answer, *answers = owner.ask(Question("hive_acid_begin", (request,)), *others)
@@ -116,8 +130,9 @@ def begin(
         raise answer
     txn_id = TxnId(answer.txnid)
     try:
+        snapshot, owner.known_aborted = _snapshot(answer, known)
         return Begun(
-            Opened(txn_id, _snapshot(answer.snapshot, txn_id)),
+            Opened(txn_id, snapshot),
             answer.lock,
             answers[0] if answers else None,
             bool(answer.isOutdated),
@@ -177,8 +192,16 @@ def valid_write_ids(found: Any) -> ValidWriteIdList:
     )
 
 
-def _snapshot(answer: Any, own: TxnId) -> ValidTxnList:
-    return ValidTxnList.from_open_txns(answer.highWaterMark, answer.openTxns, answer.abortedBits, own_txn_id=own)
+def _snapshot(answer: Any, known: KnownAborted | None) -> tuple[ValidTxnList, KnownAborted]:
+    """The snapshot of an answer, and all aborted transactions of it, which may be those known."""
+    found, own = answer.snapshot, answer.txnid
+    limit = min(found.highWaterMark, own)
+    told = ValidTxnList.from_open_txns(found.highWaterMark, found.openTxns, found.abortedBits)
+    aborted = told.aborted_ids
+    if found.isBesideKnown and known is not None:
+        aborted = tuple(sorted((*known.ids, *aborted))) if aborted else known.ids
+    open_ids = tuple(txn_id for txn_id in told.open_ids if txn_id < own)
+    return ValidTxnList(limit, open_ids, aborted), KnownAborted(answer.abortedVersion, aborted)
 
 
 def _hives_snapshot(answer: Any, own: TxnId) -> ValidTxnList:

@@ -27,6 +27,7 @@ BEGIN
         DELETE FROM unresolved_write_id WHERE txn_id = ANY (clean);
         DELETE FROM write_id WHERE txn_id = ANY (clean);
         DELETE FROM txn WHERE txn_id = ANY (clean);
+        UPDATE aborted_era SET era = gen_random_uuid();
     END IF;
     RETURN NEXT;
 END

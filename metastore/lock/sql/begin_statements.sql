@@ -8,7 +8,7 @@
 --              without is acquired
 --   outdated   `ids` are the statements that may begin again, and what they are to change was changed after they were
 --              opened and before they had their locks; no such row if there are none
---   snapshot   of all of them: as get_open_txns
+--   snapshot   of all of them: as get_open_txns, to whom `known_aborted` is known; `outcome` is the version of aborted ones
 --   table      as current_write_ids, of the same instant, and the id of the table that has the name
 --   written    of each entry of `writers` whose locks were acquired: its write id; none if that would have to wait
 --   named      of such entries, the id of the table that has the name: by its counter it keeps that until the end of this call
@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION begin_statements(
     uses integer[], used_dbs text[], used_tbls text[], max_open bigint,
     requests integer[], numbers integer[], types text[], dbs text[], tbls text[], partitions text[], operations text[],
     dynamic boolean[], writers integer[], written_dbs text[], written_tbls text[], seen_dbs text[], seen_tbls text[],
-    known_versions bigint[]
+    known_versions bigint[], known_aborted text
 ) RETURNS TABLE (
     kind text, place bigint, outcome text, number bigint, other bigint, ids bigint[], more_ids bigint[],
     has_valid boolean, table_id bigint
@@ -95,9 +95,9 @@ BEGIN
         END IF;
     END IF;
     RETURN QUERY
-        SELECT 'snapshot', NULL::bigint, NULL, s.high_water_mark, s.min_open, s.open_ids, s.aborted_ids, NULL::boolean,
+        SELECT 'snapshot', NULL::bigint, s.aborted_version, s.high_water_mark, s.min_open, s.open_ids, s.aborted_ids, NULL::boolean,
                NULL::bigint
-          FROM get_open_txns('{2}') AS s
+          FROM get_open_txns('{2}', known_aborted) AS s
         UNION ALL
         SELECT 'table', w.aborted_version, NULL, w.last_write_id, w.ordinality, w.open_ids, w.aborted_ids, w.has_valid,
                (SELECT t.id FROM tbl t WHERE t.database = seen_dbs[w.ordinality] AND t.name = seen_tbls[w.ordinality])

@@ -26,7 +26,7 @@ ONEWAY = frozenset({"shutdown", "reinitialize"})
 _VERSION_1 = 0x80010000
 _DISPENSABLE = frozenset({"EnvironmentContext", "CreationMetadata"})
 """Structs that clients leave out of their arguments, or whose absence the catalogue has an error of its own for."""
-_FIELD, _LIST = struct.Struct(">bh"), struct.Struct(">bi")
+_FIELD, _LIST, _I32 = struct.Struct(">bh"), struct.Struct(">bi"), struct.Struct(">i")
 _SUCCESS = _FIELD.pack(TType.STRUCT, 0)
 _VOID = b"\x00"
 """The body of a reply without a result: a struct that ends at once."""
@@ -122,6 +122,16 @@ def structs_field(number: int, bodies: Sequence[bytes]) -> bytes:
     return b"".join((_FIELD.pack(TType.LIST, number), _LIST.pack(TType.STRUCT, len(bodies)), *bodies))
 
 
+def longs_field(number: int, count: int, body: bytes) -> bytes:
+    """A field that is a list of so many 64-bit numbers, these big-endian in `body`."""
+    return b"".join((_FIELD.pack(TType.LIST, number), _LIST.pack(TType.I64, count), body))
+
+
+def binary_field(number: int, value: bytes) -> bytes:
+    """A field that is bytes."""
+    return b"".join((_FIELD.pack(TType.STRING, number), _I32.pack(len(value)), value))
+
+
 def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:
     """The reply that carries an error: in its declared slot, as MetaException where only that is declared, else as
     an internal error with its text (wire.md §3.4).
@@ -148,7 +158,6 @@ def encode_unknown_method(method: str, sequence: int) -> bytes:
     return _message(method, TMessageType.EXCEPTION, sequence, error)
 
 
-_I32 = struct.Struct(">i")
 _MOST_LETTERS = 10_000
 """Of what is said of a request: with a name of 90 MB in it the reply was as long."""
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hive_acid.errors import MetaError
+from hive_acid.ids import TxnId
 from hive_acid.wire import ttypes
 from metastore.lock.beginning import Beginning, Beginnings, Seen
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.encoding.codec import encoded, spliced, struct_field, structs_field
 from metastore.rpc.handlers.locks import lock_component, lock_response
 from metastore.rpc.handlers.replication import is_replayed_opening
-from metastore.rpc.handlers.transactions import exceptions, opening, wire_write_ids
-from metastore.txn.models import OpenTxns
+from metastore.rpc.handlers.transactions import opening, wire_write_ids
+from metastore.rpc.structs.snapshots import SnapshotFields
+from metastore.txn.models import OpenTxns, TableWriteIds
 from metastore.txn.names import split_table
 
 MAX_KEPT_SNAPSHOTS, MAX_KEPT_TABLES = 4, 32
@@ -29,24 +31,45 @@ class _Encoded:
         self._most = most
         self._kept: dict[int, tuple[object, bytes]] = {}
 
-    def of(self, finding: F, struct: Callable[[F], Any]) -> bytes:
+    def of(self, finding: F, struct: Callable[[F], bytes]) -> bytes:
         """What `struct` makes of this very finding."""
         kept = self._kept.get(id(finding))
         if kept is None:
             if len(self._kept) >= self._most:
                 del self._kept[next(iter(self._kept))]
             # It holds the finding, so that its id stays its own.
-            kept = self._kept[id(finding)] = finding, encoded(struct(finding))
+            kept = self._kept[id(finding)] = finding, struct(finding)
         return kept[1]
 
 
 def handlers(beginnings: Beginnings) -> dict[str, Handler]:
     """The handlers by RPC name."""
-    snapshots, tables = _Encoded(MAX_KEPT_SNAPSHOTS), _Encoded(MAX_KEPT_TABLES)
+    snapshots, differences = _Encoded(MAX_KEPT_SNAPSHOTS), _Encoded(MAX_KEPT_SNAPSHOTS)
+    tables, fields = _Encoded(MAX_KEPT_TABLES), SnapshotFields(ids_field=2, bits_field=3)
+
+    def whole(snapshot: OpenTxns) -> bytes:
+        rest = ttypes.HiveAcidSnapshot(highWaterMark=snapshot.high_water_mark)
+        return fields.of(snapshot) + encoded(rest)
+
+    def nothing_new(snapshot: OpenTxns) -> bytes:
+        return beside(snapshot, [])
+
+    def beside(snapshot: OpenTxns, new: Sequence[TxnId]) -> bytes:
+        rest = ttypes.HiveAcidSnapshot(highWaterMark=snapshot.high_water_mark, isBesideKnown=True)
+        return fields.with_new(snapshot, new) + encoded(rest)
+
+    def shown(snapshot: OpenTxns, known: int | None) -> bytes:
+        new = snapshot.aborted.since(known)
+        if new is None:
+            return snapshots.of(snapshot, whole)
+        return beside(snapshot, new) if new else differences.of(snapshot, nothing_new)
+
+    def seen_write_ids(table: TableWriteIds) -> bytes:
+        return encoded(wire_write_ids(table))
 
     def seen_table(one: Seen) -> bytes:
         rest = encoded(ttypes.HiveAcidSeenTable(tableId=one.table_id))
-        return struct_field(1, tables.of(one.write_ids, wire_write_ids)) + rest
+        return struct_field(1, tables.of(one.write_ids, seen_write_ids)) + rest
 
     async def hive_acid_begin(call: Call, request: Any) -> Any:
         if is_replayed_opening(request.open):
@@ -61,6 +84,7 @@ def handlers(beginnings: Beginnings) -> dict[str, Handler]:
         )
         told = ttypes.HiveAcidBeginResponse(
             txnid=begun.txn_id,
+            abortedVersion=begun.snapshot.aborted.number,
             lock=lock_response(begun.lock) if begun.lock is not None else None,
             written=[
                 ttypes.HiveAcidWrittenTable(
@@ -70,14 +94,8 @@ def handlers(beginnings: Beginnings) -> dict[str, Handler]:
             ],
             isOutdated=begun.is_outdated or None,
         )
-        fields = [struct_field(2, snapshots.of(begun.snapshot, _snapshot))]
-        if begun.seen is not None:
-            fields.append(structs_field(4, list(map(seen_table, begun.seen))))
-        return spliced(told, *fields)
+        snapshot = shown(begun.snapshot, request.knownAborted)
+        others = [] if begun.seen is None else [structs_field(5, list(map(seen_table, begun.seen)))]
+        return spliced(told, struct_field(3, snapshot), *others)
 
     return {hive_acid_begin.__name__: hive_acid_begin}
-
-
-def _snapshot(snapshot: OpenTxns) -> Any:
-    ids, bits = exceptions(snapshot)
-    return ttypes.HiveAcidSnapshot(highWaterMark=snapshot.high_water_mark, openTxns=ids, abortedBits=bits)

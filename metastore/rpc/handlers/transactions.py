@@ -10,7 +10,7 @@ from hive_acid.format.snapshot import ValidTxnList, encode_bits
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.encoding.codec import Prepared
+from metastore.rpc.encoding.codec import Prepared, spliced
 from metastore.rpc.encoding.generations import NO_WRITE_ID
 from metastore.rpc.handlers.replication import (
     SpecialCalls,
@@ -20,6 +20,7 @@ from metastore.rpc.handlers.replication import (
     is_replayed_opening,
     parameter_of,
 )
+from metastore.rpc.structs.snapshots import SnapshotFields
 from metastore.txn.calls import Opening
 from metastore.txn.models import Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.names import split_table
@@ -55,11 +56,11 @@ class _Replies:
     def __init__(self) -> None:
         self._kept: dict[int, tuple[object, Prepared]] = {}
 
-    def of(self, finding: F, reply: Callable[[F], Any]) -> Prepared:
+    def of(self, finding: F, reply: Callable[[F], Prepared]) -> Prepared:
         """What `reply` makes of this very finding, which does not change."""
         kept = self._kept.pop(id(finding), None)
         if kept is None:
-            kept = finding, Prepared(reply(finding))  # holds the finding, so that its id stays its own
+            kept = finding, reply(finding)  # holds the finding, so that its id stays its own
             if len(self._kept) >= MAX_KEPT_REPLIES:
                 del self._kept[next(iter(self._kept))]
         self._kept[id(finding)] = kept
@@ -91,7 +92,11 @@ class _Snapshots:
 
 def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls) -> dict[str, Handler]:
     """The handlers by RPC name."""
-    replies, snapshots = _Replies(), _Snapshots()
+    replies, snapshots, fields = _Replies(), _Snapshots(), SnapshotFields(ids_field=2, bits_field=4)
+
+    def open_txns_reply(snapshot: OpenTxns) -> Prepared:
+        rest = ttypes.GetOpenTxnsResponse(txn_high_water_mark=snapshot.high_water_mark, min_open_txn=snapshot.min_open)
+        return spliced(rest, fields.of(snapshot))
 
     async def open_txns(call: Call, request: Any) -> Any:
         if is_replayed_opening(request):
@@ -101,11 +106,11 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
         return ttypes.OpenTxnsResponse(txn_ids=txn_ids, tablesNamed=bool(asked.intent.tables) or None)
 
     async def get_open_txns(call: Call) -> Any:
-        return replies.of(await txns.get_open_soon(), _open_txns_response)
+        return replies.of(await txns.get_open_soon(), open_txns_reply)
 
     async def get_open_txns_req(call: Call, request: Any) -> Any:
         excluded = [_txn_type(number) for number in request.excludeTxnTypes or ()]
-        return replies.of(await txns.get_open_soon(excluded), _open_txns_response)
+        return replies.of(await txns.get_open_soon(excluded), open_txns_reply)
 
     def get_open_txns_info(call: Call) -> Any:
         high_water_mark, infos = txns.get_open_txns_info()
@@ -178,7 +183,7 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
             snapshot = snapshots.of(request.validTxnList)
         found = await write_ids.get_valid_soon(request.fullTableNames or [], snapshot, as_of)
         if len(found) == 1:
-            return replies.of(found[0], lambda table: _write_ids_response([table]))
+            return replies.of(found[0], lambda table: Prepared(_write_ids_response([table])))
         return _write_ids_response(found)
 
     def get_max_allocated_table_write_id(call: Call, request: Any) -> Any:
@@ -221,22 +226,6 @@ def opening(request: Any) -> Opening:
     owner = TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown")
     tables = tuple(dict.fromkeys(map(split_table, request.tables))) if request.tables else ()
     return Opening(request.num_txns, owner, _txn_type(request.txn_type), Intent(tables, request.mayBeginAgain))
-
-
-def exceptions(snapshot: OpenTxns) -> tuple[list[TxnId], bytes]:
-    """The transactions of a snapshot that are not committed, and the bits of those that are aborted."""
-    ids = sorted(snapshot.open_ids + snapshot.aborted_ids) if snapshot.aborted_ids else snapshot.open_ids
-    return ids, _bits(ids, snapshot.aborted_ids)
-
-
-def _open_txns_response(snapshot: OpenTxns) -> Any:
-    ids, bits = exceptions(snapshot)
-    return ttypes.GetOpenTxnsResponse(
-        txn_high_water_mark=snapshot.high_water_mark,
-        open_txns=ids,
-        min_open_txn=snapshot.min_open,
-        abortedBits=bits,
-    )
 
 
 def _write_ids_response(tables: Sequence[TableWriteIds]) -> Any:

@@ -27,7 +27,7 @@ BEGIN
     IF hwm IS NULL THEN
         SELECT g.high_water_mark, g.open_ids, g.high_water_mark = ANY (g.aborted_ids)
           INTO hwm, open_then, last_is_aborted
-          FROM get_open_txns('{2}') g;
+          FROM get_open_txns('{2}', NULL) g;
         SELECT w.txn_id INTO own_txn FROM write_id w
          WHERE w.db = dbs[1] AND w.tbl = tbls[1] AND w.write_id = as_of_write_id;
         IF NOT FOUND THEN

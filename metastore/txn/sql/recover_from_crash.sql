@@ -8,6 +8,7 @@
 --     or they time out, since these may read, or write files, until they are told.
 --   * Write ids that were reserved belong to some of the lost ones from now on: what is written under them is never seen,
 --     and goes like the files of any aborted transaction.
+--   * What was read of aborted transactions by versions of before is not relied on (see get_open_txns).
 --   * Ids of locks go on far beyond what the log may have lacked.
 CREATE OR REPLACE FUNCTION recover_from_crash() RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -49,6 +50,7 @@ BEGIN
         INSERT INTO write_id (db, tbl, write_id, txn_id) SELECT g.db, g.tbl, g.write_id, g.txn_id FROM given g
     )
     INSERT INTO unresolved_write_id (txn_id, db, tbl, write_id) SELECT g.txn_id, g.db, g.tbl, g.write_id FROM given g;
+    UPDATE aborted_era SET era = gen_random_uuid();
     PERFORM setval('lock_id', (SELECT s.last_value FROM lock_id s) + 1000000);
     INSERT INTO uncrashed VALUES (instant);
     RETURN true;

@@ -29,13 +29,15 @@ BEGIN = Call(
     "hive_acid_begin",
     success_header("hive_acid_begin") + b"\x0a\0\1",
     b"\0\0",
-    _ACQUIRED[:-1] + b"\x0f\0\5",  # the end of its lock, then what it writes to
+    _ACQUIRED[:-1] + b"\x0f\0\6",  # the end of its lock, then what it writes to
 )
 VALID = Call("get_valid_write_ids", success_header("get_valid_write_ids"))
 TXN_AT = len(OPEN.prefix)
 """Where the answer to open_txns has the id."""
 BEGUN_AT = len(BEGIN.prefix)
 """Where that to hive_acid_begin has it."""
+ABORTED_AT = BEGUN_AT + ID_BYTES + 3
+"""Where it has the version of the aborted transactions."""
 
 
 def prepare(uri: str) -> None:
@@ -104,8 +106,10 @@ def _component(table: str, partition: str, kind: Any, operation: Any) -> Any:
     )
 
 
-def begin_request(table: str, partition: str, kind: Any, operation: Any, *, writes: bool) -> bytes:
-    """A call of hive_acid_begin as our client makes it for a statement on one partition."""
+def begin_request(table: str, partition: str, kind: Any, operation: Any, *, writes: bool) -> list[bytes]:
+    """The pieces of a call of hive_acid_begin as our client makes it for a statement on one partition, for the version
+    of the aborted transactions that it knows to be put between them.
+    """
     name = f"{DATABASE}.{table}"
     opening = ttypes.OpenTxnRequest(
         num_txns=1,
@@ -120,8 +124,9 @@ def begin_request(table: str, partition: str, kind: Any, operation: Any, *, writ
         component=[_component(table, partition, kind, operation)],
         seen=[name],
         written=[name] if writes else [],
+        knownAborted=MARK,
     )
-    return encode("hive_acid_begin", request)
+    return cut("hive_acid_begin", request)
 
 
 def _places() -> list[tuple[str, str]]:
@@ -194,14 +199,17 @@ def _read(number: int) -> Callable[[], Script]:
     return script
 
 
-def _begun(beginnings: Sequence[bytes], commit: list[bytes], *, beats: bool) -> Scripts:
+def _begun(beginnings: Sequence[list[bytes]], commit: list[bytes], *, beats: bool) -> Scripts:
     """Begin, heartbeat or not, commit: the same as our client asks for it."""
 
     def scripts(number: int) -> Callable[[], Script]:
         choose = random.Random(number).choice
+        known = bytes(ID_BYTES)
 
         def script() -> Script:
-            txn = (yield BEGIN, choose(beginnings))[BEGUN_AT : BEGUN_AT + ID_BYTES]
+            nonlocal known
+            answer = yield BEGIN, known.join(choose(beginnings))
+            txn, known = answer[BEGUN_AT : BEGUN_AT + ID_BYTES], answer[ABORTED_AT : ABORTED_AT + ID_BYTES]
             if beats:
                 yield HEARTBEAT, txn.join(_HEARTBEAT)
             yield COMMIT, txn.join(commit)

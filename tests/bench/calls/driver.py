@@ -27,6 +27,8 @@ READ_BYTES = 1 << 16
 """A buffer twice as large comes from the kernel for every read, which costs ten times as much as the read."""
 LONG_READ_BYTES = 1 << 20
 """For what follows the beginning of a long answer."""
+SHORT_BYTES = 1 << 12
+"""An answer of less comes in one piece."""
 PATIENCE_S = 60.0
 """What is not answered so long after the end has failed."""
 BATCH = 256
@@ -38,7 +40,7 @@ class Call:
     def __init__(self, name: str, prefix: bytes, suffix: bytes = b"\0\0", inside: bytes = b"") -> None:
         """A good answer begins with `prefix`, ends with `suffix`, and mostly is as long as the one before.
 
-        One that has something `inside` may be of any length, and comes in one piece.
+        One that has something `inside` may be of any length; if it is short it comes in one piece.
         """
         self.name = name
         self.prefix = prefix
@@ -194,7 +196,7 @@ class Driver:
         if client.pending:
             data = client.pending + data
             client.pending = b""
-        is_as_long = call.inside in data if call.inside else len(data) == call.length
+        is_as_long = call.inside in data and len(data) < SHORT_BYTES if call.inside else len(data) == call.length
         if not is_as_long or not data.startswith(call.prefix) or not data.endswith(call.suffix):
             if not data:
                 raise ConnectionError("the metastore has closed a connection")
