@@ -23,7 +23,7 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
-from hive_acid.spark.conditions.predicates import all_of, predicate_of
+from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
@@ -60,11 +60,12 @@ def delete(
     """
     statement, table = Statement(context, begun), begun.table
     known: DeletedRows | None = None
-    left_out = source = None
+    left_out = source = condition = None
     if join is not None:
         rows, source = _matching(statement, join, where)
     else:
-        rows, known, left_out = _chosen_of_delete(statement, where, target_alias)
+        condition = _Condition.of(statement, where, target_alias)
+        rows, known, left_out = condition.of_delete()
     moved = source is not None and source.way is not SourceJoin.BROADCAST
     facts = ChangeFacts(
         None if moved else statement.tasks,
@@ -83,8 +84,8 @@ def delete(
             if not isinstance(events, GaveUp):
                 return statement.change(events, {}, write).deletes
             tell(InsteadPlan(plan.verb, plan.table, events.why))
-        if known is not None:
-            left = chosen(statement, where, target_alias)
+        if known is not None and condition is not None:
+            left = condition.of_target()
         changes = deletions(left, statement.keys, row_type(table.columns))
         written = change_events(changes, table, write, deletes_only=True, in_place=plan.in_place)
         return statement.run(written, write).deletes
@@ -111,7 +112,7 @@ def update(
     statement, table = Statement(context, begun), begun.table
     statement.refuse_clustered("UPDATE")
     assignments = Assignments.of(table, set, target_alias or table.name)
-    rows = assignments.applied_to(chosen(statement, where, target_alias), statement.keys)
+    rows = assignments.applied_to(_Condition.of(statement, where, target_alias).of_target(), statement.keys)
     facts = ChangeFacts(
         statement.tasks,
         of_all_rows=where is None,
@@ -135,39 +136,53 @@ def update(
     return Planned(plan, run, 0)
 
 
-def chosen(statement: Statement, where: Expression | None, target_alias: str | None = None) -> DataFrame:
-    """The rows of a statement's target for which `where` is true; it may say ``column`` or ``alias.column``.
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """The `where` of a statement on its target, by whose `alias` it may name columns.
 
-    The alias is the table's own name, unless another is given.
+    `wanted` is what it surely says; whether it `may_fail` for some row is known of all rows in the files that are read.
     """
-    table = statement.table
-    alias = target_alias or table.name
-    wanted = predicate_of(where, table, target_alias)
-    if where is not None and cannot_fail(where, table, alias):
-        with column_errors(table):
-            asked = partial(_where, where=where, table=table, alias=alias)
-            return statement.target(wanted=wanted, chosen=True, early=asked).alias(alias)
-    with column_errors(table):
-        target = statement.target(wanted=wanted, chosen=where is not None)
-    return _where(target, where, table, alias)
 
+    statement: Statement
+    where: Expression | None
+    alias: str
+    wanted: Predicate | None
+    may_fail: bool
 
-def _chosen_of_delete(
-    statement: Statement, where: Expression | None, target_alias: str | None
-) -> tuple[DataFrame, DeletedRows | None, Choice[DeletedBy]]:
-    """As `chosen`, or with rows that are deleted already, and which these are: the query need not find that out then.
+    @classmethod
+    def of(cls, statement: Statement, where: Expression | None, target_alias: str | None) -> _Condition:
+        """The alias is the table's own name, unless another is given."""
+        table = statement.table
+        alias = target_alias or table.name
+        wanted = predicate_of(where, table, target_alias)
+        may_fail = where is None or not cannot_fail(where, table, alias, statement.spans(wanted))
+        return cls(statement, where, alias, wanted, may_fail)
 
-    The latter where they are known to the client, and `where` cannot fail for rows that are gone.
-    """
-    table = statement.table
-    alias = target_alias or table.name
-    may_fail = where is None or not cannot_fail(where, table, alias)
-    left_out = deleted_by(may_fail=may_fail, limits=statement.context.limits)
-    if left_out.way is DeletedBy.CLIENT:
-        found, left_out = statement.target_with_deleted(predicate_of(where, table, target_alias))
-        if found is not None:
-            return _where(found[0], where, table, alias), found[1], left_out
-    return chosen(statement, where, target_alias), None, left_out
+    def of_target(self) -> DataFrame:
+        """The rows for which it is true."""
+        with column_errors(self.statement.table):
+            if not self.may_fail:
+                rows = self.statement.target(wanted=self.wanted, chosen=True, early=self.asked_of)
+                return rows.alias(self.alias)
+            target = self.statement.target(wanted=self.wanted, chosen=self.where is not None)
+        return self.asked_of(target)
+
+    def asked_of(self, rows: DataFrame) -> DataFrame:
+        """Those of some rows for which it is true."""
+        return _where(rows, self.where, self.statement.table, self.alias)
+
+    def of_delete(self) -> tuple[DataFrame, DeletedRows | None, Choice[DeletedBy]]:
+        """As `of_target`, or with rows that are deleted already, and which these are.
+
+        The latter where they are known to the client, and the condition cannot fail for rows that are gone: the query
+        need not find out which these are then.
+        """
+        left_out = deleted_by(may_fail=self.may_fail, limits=self.statement.context.limits)
+        if left_out.way is DeletedBy.CLIENT:
+            found, left_out = self.statement.target_with_deleted(self.wanted)
+            if found is not None:
+                return self.asked_of(found[0]), found[1], left_out
+        return self.of_target(), None, left_out
 
 
 def deleted(rows: DataFrame, *, table: Table, where: Expression | None, join: Join | None) -> DataFrame:

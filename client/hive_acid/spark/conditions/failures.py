@@ -2,7 +2,8 @@
 
 What is not surely understood may fail. With ``spark.sql.ansi.enabled`` that is most of what is computed: sums may be
 too large, texts may be no numbers, and nothing can be divided by 0. What is left are comparisons of values that Spark
-compares as they are, or after a cast that holds them all, and functions that are defined for all values of their types.
+compares as they are, or after a cast that holds them all, functions that are defined for all values of their types, and
+sums that have room for all values that the columns have (`arithmetic.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,18 @@ from sqlglot import exp
 
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
+from hive_acid.spark.conditions.arithmetic import (
+    Exact,
+    Floating,
+    Number,
+    Span,
+    Whole,
+    any_of_bits,
+    are_comparable,
+    number_of_column,
+    number_of_literal,
+    result_of,
+)
 from hive_acid.spark.conditions.literals import INTEGERS, digits_of, kind_of, type_name
 from hive_acid.spark.conditions.trees import bare, column_named, condition_tree
 
@@ -61,22 +74,40 @@ _OF_ONE_TYPE = (
 )
 """Kinds whose values fit into one type, if each can be compared with the first of a list."""
 
-_HASHES = frozenset({"hash", "xxhash64"})
+_HASHES: Mapping[str, int] = {"hash": 32, "xxhash64": 64}
+"""How many bits their whole numbers have."""
+
+_KINDS_OF_NUMBERS: Mapping[type, _Kind] = {
+    Whole: _Kind.INTEGER,
+    Exact: _Kind.DECIMAL,
+    Floating: _Kind.FRACTION,
+}
 _PARTS_OF_DATES = (exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.WeekOfYear)
 _PARTS_OF_TIMES = (exp.Hour, exp.Minute, exp.Second)
 _OF_STRINGS = (exp.Upper, exp.Lower, exp.Trim, exp.Length)
+_NUMBERS: Sequence[tuple[type | tuple[type, ...], Whole]] = (
+    (exp.Length, Whole(32, 0, 2**31 - 1)),
+    ((*_PARTS_OF_DATES, exp.Quarter, *_PARTS_OF_TIMES), Whole(32, -(10**7), 10**7)),
+)
+"""What functions of other values give: a day is a number of 32 bits, so no year has more digits."""
+
+_QUOTIENTS = (exp.Div, exp.IntDiv, exp.Mod, exp.Anonymous)
+_SUMS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _TESTS_OF_STRINGS = (exp.Like, exp.ILike, exp.StartsWith, exp.EndsWith, exp.Contains)
 
 
-def cannot_fail(condition: Column | str, table: Table, alias: str) -> bool:
+def cannot_fail(
+    condition: Column | str, table: Table, alias: str, span: Callable[[str], Span | None] = lambda column: None
+) -> bool:
     """Whether `condition` has a value for every row that there could be, under all settings of a session.
 
-    It may name columns of the table alone or by `alias`.
+    It may name columns of the table alone or by `alias`. Where `span` tells between which values a column of whole
+    numbers is, only rows with such values are meant; it is asked where sums are made.
     """
     columns = {column.name: column for column in table.all_columns}
     tree = condition_tree(condition, list(columns))
-    return tree is not None and _Reader(columns, alias.lower()).is_test(tree, _DEEPEST)
+    return tree is not None and _Reader(columns, alias.lower(), span).is_test(tree, _DEEPEST)
 
 
 def compares_as_they_are(condition: str, table: Table, alias: str) -> bool:
@@ -106,9 +137,15 @@ def _sides(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
 class _Reader:
     """From the tree of a condition to whether it cannot fail."""
 
-    def __init__(self, columns: Mapping[str, catalog.Column], alias: str) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, catalog.Column],
+        alias: str,
+        span: Callable[[str], Span | None] = lambda column: None,
+    ) -> None:
         self._columns = columns
         self._alias = alias
+        self._span = span
 
     def is_of_kind_of(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
         """Whether a side of a comparison is no whole number and no date, or one beside a value that is one, too."""
@@ -169,6 +206,10 @@ class _Reader:
             precision, scale = digits_of(column) if column is not None else (_MOST_DIGITS, 0)
             if max(precision - scale, _WHOLE_DIGITS) + max(scale, _FRACTION_DIGITS) > _MOST_DIGITS:
                 return False
+        if kinds & {_Kind.DATE, _Kind.TIMESTAMP} and _Kind.STRING in kinds:
+            texts = [tree for tree in trees if self._kind(tree, depth) is _Kind.STRING]
+            if not all(map(_is_time, texts)):
+                return False
         return len(kinds) == 1 or any(kinds <= together for together in _OF_ONE_TYPE)
 
     def _is_comparable(self, left: exp.Expr | None, right: exp.Expr | None, depth: int) -> bool:
@@ -181,10 +222,10 @@ class _Reader:
         other = self._kind(right, depth)
         if kind is None or other is None:
             return False
-        if kind is _Kind.DECIMAL and other is _Kind.DECIMAL:
+        if _Kind.DECIMAL in (kind, other) and _Kind.NULL not in (kind, other):
             # A decimal that holds all of both need not exist.
-            beside = self._column(right)
-            return column is not None and beside is not None and digits_of(column) == digits_of(beside)
+            one, beside = self._number(left, depth), self._number(right, depth)
+            return one is not None and beside is not None and are_comparable(one, beside)
         return kind is other or {kind, other} == {_Kind.INTEGER, _Kind.FRACTION} or _Kind.NULL in (kind, other)
 
     def _kind(self, tree: exp.Expr | None, depth: int) -> _Kind | None:
@@ -209,23 +250,45 @@ class _Reader:
 
     # --- functions -------------------------------------------------------------------------------
 
-    def _anonymous(self, tree: exp.Expr, depth: int) -> _Kind | None:
-        """Hashes, and a remainder that is never negative."""
-        name, given = tree.name.lower(), tree.expressions
-        if name in _HASHES:
-            return _Kind.INTEGER if given and all(self._is_known(of, depth) for of in given) else None
-        return self._remainder(given[0], given[1], depth) if name == "pmod" and len(given) == 2 else None
+    def _of_number(self, tree: exp.Expr, depth: int) -> _Kind | None:
+        number = self._number(tree, depth + 1)
+        return None if number is None else _KINDS_OF_NUMBERS[type(number)]
 
-    def _mod(self, tree: exp.Expr, depth: int) -> _Kind | None:
-        return self._remainder(tree.this, tree.expression, depth)
-
-    def _remainder(self, left: exp.Expr | None, right: exp.Expr | None, depth: int) -> _Kind | None:
-        divisor = bare(right)
-        number = divisor.to_py() if isinstance(divisor, exp.Literal) else None
-        if _kind_of_constant(divisor) is not _Kind.INTEGER or not isinstance(number, int) or number < 1:
+    def _number(self, tree: exp.Expr | None, depth: int) -> Number | None:
+        """What a tree's value is, if it is a number that cannot fail to be computed."""
+        tree = bare(tree)
+        if depth < 0 or tree is None:
             return None
-        kind = self._kind(left, depth)
-        return kind if kind is _Kind.INTEGER else None
+        depth -= 1
+        column = self._column(tree)
+        if column is not None:
+            return number_of_column(column, self._span)
+        if isinstance(tree, exp.Literal):
+            is_number = _kind_of_constant(tree) in (_Kind.INTEGER, _Kind.FRACTION)
+            return number_of_literal(tree.this) if is_number else None
+        if isinstance(tree, (exp.Neg, exp.Abs)):
+            number = self._number(tree.this, depth)
+            return None if number is None else result_of(tree, number, None)
+        if isinstance(tree, _SUMS):
+            return self._result(tree, tree.this, tree.expression, depth)
+        if isinstance(tree, exp.Anonymous):
+            name, given = tree.name.lower(), tree.expressions
+            if name == "pmod":
+                return self._result(tree, given[0], given[1], depth) if len(given) == 2 else None
+            bits = _HASHES.get(name)
+            return any_of_bits(bits) if bits and given and all(self._is_known(of, depth) for of in given) else None
+        given_by = (number for functions, number in _NUMBERS if isinstance(tree, functions))
+        return next(given_by, None) if self._kind(tree, depth) is _Kind.INTEGER else None
+
+    def _result(self, operation: exp.Expr, left: exp.Expr | None, right: exp.Expr | None, depth: int) -> Number | None:
+        """What an operation makes of two numbers. Nothing is divided by what may be 0."""
+        divisor = bare(right)
+        if isinstance(operation, _QUOTIENTS) and not (
+            isinstance(divisor, exp.Literal) and not divisor.is_string and set(divisor.this) & set("123456789")
+        ):
+            return None
+        one, other = self._number(left, depth), self._number(right, depth)
+        return None if one is None or other is None else result_of(operation, one, other)
 
     def _part(self, tree: exp.Expr, depth: int) -> _Kind | None:
         """The year, the hour and the like, of dates and times."""
@@ -255,8 +318,7 @@ class _Reader:
 
 
 _FUNCTIONS: Sequence[tuple[type | tuple[type, ...], Callable[[_Reader, exp.Expr, int], _Kind | None]]] = (
-    (exp.Anonymous, _Reader._anonymous),
-    (exp.Mod, _Reader._mod),
+    ((exp.Anonymous, exp.Neg, exp.Abs, *_SUMS), _Reader._of_number),
     ((*_PARTS_OF_DATES, exp.Quarter, *_PARTS_OF_TIMES), _Reader._part),
     (_OF_STRINGS, _Reader._of_string),
     ((exp.Substring, exp.Left, exp.Right), _Reader._substring),

@@ -44,6 +44,7 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.properties import replaced_by
 from hive_acid.format.rows import RowId, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.spark.conditions.arithmetic import Span
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.causes import is_of_files, last_cause
@@ -59,6 +60,7 @@ from hive_acid.spark.read.listing import TableState, check_full_acid, check_tran
 from hive_acid.spark.read.literal_hoisting import with_literals_put_back
 from hive_acid.spark.read.skipping import chosen_partitions, with_files_pruned
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, Choosing, deleted_from, partition_columns, read_rows
+from hive_acid.spark.read.totals.spans import spans_of
 from hive_acid.spark.values.hashing import check_version
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import ZoneGuard
@@ -341,6 +343,10 @@ class Statement:
         """
         state = self._listed(wanted)
         return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early)
+
+    def spans(self, wanted: Predicate | None) -> Callable[[str], Span | None]:
+        """Between which values a column of whole numbers is in all rows that `target` reads; None if not known."""
+        return spans_of(self._listed(wanted))
 
     def target_with_deleted(
         self, wanted: Predicate | None

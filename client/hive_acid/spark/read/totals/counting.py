@@ -48,7 +48,7 @@ def _counted(state: TableState) -> tuple[list[CountedFile] | None, Choice[Counti
     counting = by()
     if counting.way is not Counting.FOOTERS:
         return None, counting
-    paths = [_paths(partition) for partition in state.partitions]
+    paths = [paths_of(partition) for partition in state.partitions]
     every = [path for of in paths for path in of]
     counting = by(unopened=SHARED.missing(every))
     if counting.way is not Counting.FOOTERS:
@@ -75,7 +75,8 @@ def _counted(state: TableState) -> tuple[list[CountedFile] | None, Choice[Counti
     return found, counting
 
 
-def _paths(partition: PartitionState) -> list[DataFilePath]:
+def paths_of(partition: PartitionState) -> list[DataFilePath]:
+    """The data files of a partition that have rows."""
     return [
         DataFilePath.of(partition.location, file)
         for directory in partition.state.data
@@ -118,14 +119,14 @@ def _span(tail: Tail) -> tuple[RowSource, tuple[int, int]] | None:
 
 def _is_as_written(partition: PartitionState) -> bool:
     """Whether each event in the data files is a row that is seen, or that a visible event deletes."""
+    return has_tails(partition) and all(found.validity is RangeValidity.ALL for found in partition.state.data)
+
+
+def has_tails(partition: PartitionState) -> bool:
+    """Whether each data file is finished, and tells of its rows what the table's columns are in them."""
     state = partition.state
     return (
         not state.originals
         and not any(map(may_hold_updates, state.insert_deltas))
-        and all(
-            directory.validity is RangeValidity.ALL
-            and not directory.unfinished
-            and not any(map(is_raw, directory.files))
-            for directory in state.data
-        )
+        and not any(found.unfinished or any(map(is_raw, found.files)) for found in state.data)
     )

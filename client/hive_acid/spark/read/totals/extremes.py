@@ -53,7 +53,7 @@ def known_totals(state: TableState, asked: Sequence[Extreme]) -> Totals | None:
     if files is None:
         return None
     left = [file for file in files if file.rows]
-    told = {name: list(_told(state.table, name, left)) for name in dict.fromkeys(of.column for of in asked)}
+    told = {name: list(told_of(state.table, name, left)) for name in dict.fromkeys(of.column for of in asked)}
     if not all(found.is_known for of in told.values() for found in of):
         return None
     extremes: dict[Extreme, Bound | None] = {}
@@ -81,7 +81,7 @@ def rows_with(spark: SparkSession, totals: Totals, table: Table) -> DataFrame:
     return rows.select(*map(valued, dict.fromkeys(of.column for of in totals.extremes)))
 
 
-class _Told(NamedTuple):
+class Told(NamedTuple):
     """Between which values a column's are in some rows, of which others may have been deleted.
 
     Both are None where there is none, `is_known` says whether that, too, is told.
@@ -93,25 +93,25 @@ class _Told(NamedTuple):
     is_known: bool = True
 
 
-def _told(table: Table, name: str, files: Sequence[CountedFile]) -> Iterator[_Told]:
+def told_of(table: Table, name: str, files: Sequence[CountedFile]) -> Iterator[Told]:
     """What is told of files, each of which has rows."""
     for position, key in enumerate(table.partition_keys):
         if key.name == name:
             for partition in {file.partition.name for file in files}:
                 of = of_value(key, parse_partition_name(partition)[position][1])
-                yield _Told(of.minimum, of.maximum, False) if of else _Told(None, None, False, False)
+                yield Told(of.minimum, of.maximum, False) if of else Told(None, None, False, False)
             return
     fits = _fitting(next(column for column in table.columns if column.name == name))
     for file in files:
         found = statistics_of(table, file.tail)(name)
         if found is None or found.values is None:
-            yield _Told(None, None, False, False)
+            yield Told(None, None, False, False)
         elif found.values:
             is_known = fits(found.minimum) and fits(found.maximum)
-            yield _Told(found.minimum, found.maximum, file.deleted > 0, is_known)
+            yield Told(found.minimum, found.maximum, file.deleted > 0, is_known)
 
 
-def _best(told: Iterable[_Told], extreme: Extreme) -> Bound | None:
+def _best(told: Iterable[Told], extreme: Extreme) -> Bound | None:
     ends = (found.maximum if extreme.is_greatest else found.minimum for found in told)
     known = [end for end in ends if end is not None]
     if not known:
