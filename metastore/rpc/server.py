@@ -29,6 +29,7 @@ from metastore.rpc.doors.door import IDENTITY, REPLY_END
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
+from metastore.rpc.encoding.shapes import Shapes
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts, unfinished
 from metastore.rpc.limits.scans import PIECE_ELEMENTS, Scans
@@ -161,7 +162,7 @@ class ThriftConnection(asyncio.Protocol):
             return
         scanner = self._scanner
         try:
-            length = scanner.scan(self._buffer, PIECE_ELEMENTS)
+            length = self._server.shapes.scan(scanner, self._buffer, PIECE_ELEMENTS)
         except BudgetError as error:
             self._refuse(str(error))
             return
@@ -335,6 +336,7 @@ class ThriftServer:
         self.connections = Crowd(config.max_connections)
         self.debts = Debts(config.max_held_bytes)
         self.scans = Scans()
+        self.shapes = Shapes()
         self.stopping = False
         self.busy_polling = BusyPolling(config.stay_awake_ms)
         self.limits = config.max_message_bytes, config.max_message_elements

@@ -111,6 +111,11 @@ class MessageScanner:
             return None
         return self._at
 
+    def is_found(self, name: str, kind: int, sequence: int, elements: int, length: int) -> int:
+        """Take over what is known of the message already (see `shapes`); returns its length."""
+        self.name, self.kind, self.sequence, self.elements, self._at = name, kind, sequence, elements, length
+        return length
+
     def restart(self) -> None:
         """Begin with the next message, which is at the start of the buffer now; the one before has been found."""
         self._at = self._skipped = self._known_elements = self.elements = 0
