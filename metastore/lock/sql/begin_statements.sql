@@ -64,7 +64,7 @@ BEGIN
                                  host_names[:opened], agent_infos[:opened], array_fill(true, ARRAY[opened]),
                                  array_fill(false, ARRAY[opened]), requests[:components], numbers[:components],
                                  types[:components], dbs[:components], tbls[:components], partitions[:components],
-                                 operations[:components], dynamic[:components]) WITH ORDINALITY AS l
+                                 operations[:components], dynamic[:components], true) WITH ORDINALITY AS l
         LOOP
             kind := 'lock';
             place := found.place;
@@ -114,7 +114,7 @@ BEGIN
                                array_agg(first_id + w.writer - 1) AS txn_ids
                           FROM unnest(writers, written_dbs, written_tbls) WITH ORDINALITY AS w (writer, db, tbl, number)
                          WHERE w.writer <= opened AND w.writer <> ALL (waiting)) AS asked
-                 CROSS JOIN LATERAL allocate_write_ids(asked.numbers, asked.dbs, asked.tbls, asked.txn_ids) AS a
+                 CROSS JOIN LATERAL allocate_write_ids(asked.numbers, asked.dbs, asked.tbls, asked.txn_ids, true) AS a
                  WHERE asked.txn_ids IS NOT NULL;
             RETURN QUERY
                 SELECT 'named', w.number, NULL, NULL::bigint, NULL::bigint, NULL::bigint[], NULL::bigint[], NULL::boolean, t.id

@@ -14,10 +14,12 @@
 -- is always seen, and of the requests of a call an earlier one has the smaller id.
 -- A repetition in a transaction is given what the first attempt got; outside of one it queues behind that.
 -- Locks of young transactions are not flushed, see recover_from_crash.
+-- `opened_here` says that this database transaction has opened the requesters, none of them to read only if it is to
+-- write. Nobody else knows of them, so they are not looked at.
 CREATE OR REPLACE FUNCTION request_locks(
     requesters bigint[], user_names text[], host_names text[], agent_infos text[], reader_waits boolean[],
     exclusive_ctas boolean[], requests integer[], numbers integer[], types text[], dbs text[], tbls text[],
-    partitions text[], operations text[], dynamic boolean[]
+    partitions text[], operations text[], dynamic boolean[], opened_here boolean DEFAULT false
 ) RETURNS TABLE (outcome text, lock_id bigint, blocked_component integer, blocker_lock bigint,
                  blocker_component integer, blocker_type text, blocker_state text, blocker_txn bigint)
 LANGUAGE plpgsql AS $$
@@ -42,12 +44,17 @@ DECLARE
     found record;
 BEGIN
     -- Share locks to the end: no abort or commit slips in between the check and the rows.
-    SELECT array_agg(t.txn_id), array_agg(t.txn_id) FILTER (WHERE t.type = 2),
-           array_agg(t.txn_id) FILTER (WHERE t.durability = 'y')
-      INTO open_ids, read_only_ids, young_ids
-      FROM (SELECT k.txn_id, k.state, k.type, k.durability FROM txn k
-             WHERE k.txn_id = ANY (requesters) ORDER BY k.txn_id FOR SHARE) AS t
-     WHERE t.state = 'o' AND t.durability <> 'l';
+    IF opened_here THEN
+        open_ids := requesters;
+        young_ids := requesters;
+    ELSE
+        SELECT array_agg(t.txn_id), array_agg(t.txn_id) FILTER (WHERE t.type = 2),
+               array_agg(t.txn_id) FILTER (WHERE t.durability = 'y')
+          INTO open_ids, read_only_ids, young_ids
+          FROM (SELECT k.txn_id, k.state, k.type, k.durability FROM txn k
+                 WHERE k.txn_id = ANY (requesters) ORDER BY k.txn_id FOR SHARE) AS t
+         WHERE t.state = 'o' AND t.durability <> 'l';
+    END IF;
     IF requesters <@ young_ids THEN
         unflushed := set_config('synchronous_commit', 'off', true);
     END IF;
@@ -81,7 +88,7 @@ BEGIN
                 CROSS JOIN LATERAL (
                    SELECT 1 FROM lock_component s
                     WHERE s.type IN ('x', 'e') AND s.db = dbs[c] AND s.tbl = ANY (ARRAY[tbls[c], '']) LIMIT 1) AS strong),
-           EXISTS (SELECT 1 FROM lock_component l WHERE l.txn_id = ANY (array_remove(requesters, 0)))
+           NOT opened_here AND EXISTS (SELECT 1 FROM lock_component l WHERE l.txn_id = ANY (array_remove(requesters, 0)))
       INTO contended, may_be_repeated;
     contended := contended OR types && '{x,e}' OR '' = ANY (tbls);
     IF may_be_repeated THEN

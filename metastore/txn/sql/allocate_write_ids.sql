@@ -5,11 +5,14 @@
 -- single row with txn_unknown, txn_aborted, txn_committed or txn_read_only for the first such, and nothing is
 -- allocated for it.
 -- Safe to repeat.
+-- `opened_here` says that this database transaction has opened all of them, and that they are to write and have no write id:
+-- they are not looked at.
 --
 -- Write ids of young transactions are not flushed, see recover_from_crash: those of a table are flushed beforehand, 32 at
 -- a time, so none is given out twice.
-CREATE OR REPLACE FUNCTION allocate_write_ids(requests integer[], dbs text[], tbls text[], txn_ids bigint[])
-RETURNS TABLE (request integer, outcome text, txn_id bigint, write_id bigint)
+CREATE OR REPLACE FUNCTION allocate_write_ids(
+    requests integer[], dbs text[], tbls text[], txn_ids bigint[], opened_here boolean DEFAULT false
+) RETURNS TABLE (request integer, outcome text, txn_id bigint, write_id bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -22,13 +25,19 @@ DECLARE
     refused integer[] := '{}';
 BEGIN
     -- Share locks to the end: no abort or commit slips in between the check and the allocation.
-    SELECT coalesce(array_agg(s.txn_id), '{}'), bool_or(s.may_have), bool_and(s.durability = 'y')
-      INTO live, repeated, all_young
-      FROM (SELECT t.txn_id, t.state, t.type, t.durability,
-                   EXISTS (SELECT 1 FROM unresolved_write_id u
-                            WHERE u.txn_id = t.txn_id AND u.db = ANY (dbs) AND u.tbl = ANY (tbls)) AS may_have
-              FROM txn t WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE) AS s
-     WHERE s.state = 'o' AND s.type <> 2 AND s.durability <> 'l';
+    IF opened_here THEN
+        live := txn_ids;
+        repeated := false;
+        all_young := true;
+    ELSE
+        SELECT coalesce(array_agg(s.txn_id), '{}'), bool_or(s.may_have), bool_and(s.durability = 'y')
+          INTO live, repeated, all_young
+          FROM (SELECT t.txn_id, t.state, t.type, t.durability,
+                       EXISTS (SELECT 1 FROM unresolved_write_id u
+                                WHERE u.txn_id = t.txn_id AND u.db = ANY (dbs) AND u.tbl = ANY (tbls)) AS may_have
+                  FROM txn t WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE) AS s
+         WHERE s.state = 'o' AND s.type <> 2 AND s.durability <> 'l';
+    END IF;
     IF all_young THEN
         unflushed := set_config('synchronous_commit', 'off', true);
     END IF;

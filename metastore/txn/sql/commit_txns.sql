@@ -25,7 +25,6 @@ DECLARE
     unflushed text;
     deferred bigint[] := '{}';
     clashing bigint[] := '{}';
-    last_txn_id bigint;
     several boolean;  -- whether two of them may change the same data
     clash record;
     freed bigint[] := '{}';
@@ -65,11 +64,11 @@ BEGIN
            FROM (SELECT DISTINCT advisory_key(1, c.db || '.' || c.tbl) AS key FROM txn_component c
                   WHERE c.txn_id = ANY (open_ids) AND c.operation IN ('u', 'd') ORDER BY key) AS sorted;
         IF FOUND THEN
-            SELECT k.last_id, c.several INTO last_txn_id, several
-              FROM txn_counter k,
-                   (SELECT count(*) > count(DISTINCT (d.db, d.tbl, d.partition)) OR bool_or(d.partition IS NULL)
-                      FROM txn_component d WHERE d.txn_id = ANY (open_ids) AND d.operation IN ('u', 'd')) AS c (several);
-            IF several AND cardinality(open_ids) > 1 THEN
+            IF cardinality(open_ids) > 1 THEN
+                SELECT count(*) > count(DISTINCT (d.db, d.tbl, d.partition)) OR bool_or(d.partition IS NULL) INTO several
+                  FROM txn_component d WHERE d.txn_id = ANY (open_ids) AND d.operation IN ('u', 'd');
+            END IF;
+            IF several THEN
                 deferred := ARRAY(
                     WITH mine AS MATERIALIZED (
                         SELECT c.txn_id, c.db, c.tbl, c.partition, a.place, a.skips
@@ -98,7 +97,8 @@ BEGIN
             LOOP
                 clashing := clashing || clash.txn_id;
                 RETURN QUERY SELECT clash.txn_id, 'conflict', NULL::bigint[], clash.db, clash.tbl, clash.partition,
-                    clash.operation, last_txn_id, clash.other_txn, clash.other_commit_id, clash.other_operation;
+                    clash.operation, (SELECT k.last_id FROM txn_counter k), clash.other_txn,
+                    clash.other_commit_id, clash.other_operation;
             END LOOP;
             IF deferred <> '{}' OR clashing <> '{}' THEN
                 -- All at once: what an abort locks is locked in one order everywhere.
@@ -121,7 +121,8 @@ BEGIN
         RETURNING u.txn_id, u.db, u.tbl, u.write_id
     ), changed AS (
         INSERT INTO write_set (db, tbl, partition, operation, txn_id, commit_id, committed_xid)
-        SELECT g.db, g.tbl, coalesce(g.partition, ''), g.operation, g.txn_id, last_txn_id, pg_current_xact_id()
+        SELECT g.db, g.tbl, coalesce(g.partition, ''), g.operation, g.txn_id, (SELECT k.last_id FROM txn_counter k),
+               pg_current_xact_id()
           FROM gone g WHERE g.operation IN ('u', 'd')
     ), completed AS (
         INSERT INTO completed_component (db, tbl, partition, txn_id, write_id, update_delete, committed_at)

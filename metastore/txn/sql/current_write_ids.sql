@@ -27,7 +27,9 @@ BEGIN
                              AND NOT EXISTS (SELECT 1 FROM unresolved_write_id u
                                               WHERE u.txn_id = w.txn_id AND u.db = w.db AND u.tbl = w.tbl))
           FROM unnest(dbs, tbls, known_versions) WITH ORDINALITY AS a (db, tbl, known, place)
-          LEFT JOIN write_id_counter k ON k.db = a.db AND k.tbl = a.tbl
+          -- A look-up for each table: a plan that was made when there were few would read the counters of all.
+          LEFT JOIN LATERAL (SELECT i.last_write_id, i.aborted_version FROM write_id_counter i
+                              WHERE i.db = a.db AND i.tbl = a.tbl LIMIT 1) AS k ON true
          ORDER BY a.place;
 END
 $$;
