@@ -79,6 +79,8 @@ def test_every_object_is_in_our_schema(db: Database) -> None:
 
 
 BEFORE_PLACES = """
+DROP TABLE aborted_era;
+DROP INDEX txn_aborted_since;
 DROP INDEX tbl_successor;
 DROP TABLE issued_token, token_key;
 DROP TABLE place_alias;

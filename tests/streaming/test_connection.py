@@ -9,7 +9,7 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.catalog.table import Column, Table
-from hive_acid.connection import connect
+from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
     InvalidTransactionStateError,
     MetastoreUnreachableError,
@@ -287,6 +287,36 @@ def test_one_call_keeps_a_batch_alive(simple: House, monkeypatch: pytest.MonkeyP
         assert found == [1, 3, 4], "the one that was aborted meanwhile is passed by"
         stream.close()
         assert not ann.snapshot().open_ids
+
+
+@pytest.mark.parametrize(
+    ("batch", "trips"),
+    [
+        (1, ["hive_acid_begin+get_table_req", "heartbeat", "get_table_req", "commit_txn"]),
+        (
+            2,
+            ["open_txns", "allocate_table_write_ids", "lock+get_table_req", "heartbeat", "get_table_req", "commit_txn"],
+        ),
+    ],
+)
+def test_a_transaction_that_is_no_batch_begins_in_one_round_trip(
+    simple: House, monkeypatch: pytest.MonkeyPatch, batch: int, trips: list[str]
+) -> None:
+    seen: list[str] = []
+    ask = Connection.ask
+
+    def watched(self: Connection, *questions: Any) -> list[Any]:
+        seen.append("+".join(question.method for question in questions))
+        return ask(self, *questions)
+
+    with simple.stream(transaction_batch_size=batch) as stream:
+        with monkeypatch.context() as patch:
+            patch.setattr(Connection, "ask", watched)
+            with stream.transaction():
+                stream.write("1,a")
+                assert stream.write_id == 1
+        assert [trip for trip in seen if trip not in ("get_config_value", "hive_acid_pressure")] == trips, seen
+    assert simple.rows() == [(1, "a")]
 
 
 def test_an_answer_that_is_lost_leaves_the_files_alone(simple: House, monkeypatch: pytest.MonkeyPatch) -> None:

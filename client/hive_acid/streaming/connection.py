@@ -297,7 +297,10 @@ class StreamingConnection:
             tables=[self._table.full_name],
             only_adds=True,
             agent_info=self._agent_info,
+            with_lock=self._batch_size == 1,
         )
+        if self._batch_size == 1:  # its write id comes with its lock
+            return opened[0]
         try:
             Transaction.allocate_write_ids(opened, self._table.database, self._table.name)
         except BaseException:

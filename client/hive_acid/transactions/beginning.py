@@ -109,7 +109,7 @@ def begin(
 
     `seen` are the tables (``db.table``) whose write ids it wants to know, `written` those of which it wants one.
     """
-    if not owner.begins_at_once or opening.only_adds:
+    if not owner.begins_at_once:
         return None
     known = owner.known_aborted
     request = ttypes.HiveAcidBeginRequest(
@@ -132,7 +132,7 @@ def begin(
     try:
         snapshot, owner.known_aborted = _snapshot(answer, known)
         return Begun(
-            Opened(txn_id, snapshot),
+            Opened(txn_id, None if opening.only_adds else snapshot),
             answer.lock,
             answers[0] if answers else None,
             bool(answer.isOutdated),

@@ -179,7 +179,7 @@ class Transaction(WritingTransaction):
         written = {
             table_name(one.dbname, one.tablename) for one in components if may_get and one.operationType in _WRITES
         }
-        seen = {table_name(one.dbname, one.tablename) for one in components}
+        seen = {table_name(one.dbname, one.tablename) for one in components if not self._opening.only_adds}
         begun = begin(self._connection, self._opening, components, behind, seen=sorted(seen), written=sorted(written))
         if begun is None:
             return None

@@ -99,9 +99,9 @@ BEGIN
                NULL::bigint
           FROM get_open_txns('{2}', known_aborted) AS s
         UNION ALL
-        SELECT 'table', w.aborted_version, NULL, w.last_write_id, w.ordinality, w.open_ids, w.aborted_ids, w.has_valid,
-               (SELECT t.id FROM tbl t WHERE t.database = seen_dbs[w.ordinality] AND t.name = seen_tbls[w.ordinality])
-          FROM current_write_ids(seen_dbs, seen_tbls, known_versions) WITH ORDINALITY AS w
+        SELECT 'table', w.aborted_version, NULL, w.last_write_id, w.place, w.open_ids, w.aborted_ids, w.has_valid,
+               (SELECT t.id FROM tbl t WHERE t.database = seen_dbs[w.place] AND t.name = seen_tbls[w.place])
+          FROM current_write_ids(seen_dbs, seen_tbls, known_versions) AS w
          WHERE cardinality(seen_dbs) > 0;
     IF cardinality(writers) > 0 THEN
         reset := set_config('synchronous_commit', durability, true);

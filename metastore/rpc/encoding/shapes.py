@@ -1,7 +1,7 @@
 """Messages that differ from an earlier one in their values alone are not walked again.
 
-Where a message ends is told by its types, names and sizes; ids, numbers and letters of texts say nothing of it. Calls of
-the same method mostly agree in all but these, so a comparison, in C, finds what the walk would.
+Where a message ends is told by its types and sizes; ids, numbers and letters of texts say nothing of it. Calls of one
+method mostly agree in all but these, so a comparison, in C, finds what the walk would.
 """
 
 from __future__ import annotations

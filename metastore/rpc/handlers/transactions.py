@@ -246,8 +246,7 @@ def wire_write_ids(table: TableWriteIds) -> Any:
 def _bits(ids: list[Any], aborted: list[Any]) -> bytes:
     if not aborted:
         return b""
-    marked = set(aborted)
-    return encode_bits(id_ in marked for id_ in ids)
+    return encode_bits(map(set(aborted).__contains__, ids))
 
 
 def _txn_type(number: int | None) -> TxnType:

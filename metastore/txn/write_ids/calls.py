@@ -73,7 +73,7 @@ class CurrentWriteIdsCall(HotCall[tuple[TableName, ...], list[TableWriteIds]]):
 
     def answers(self, questions: Sequence[tuple[TableName, ...]], rows: Rows) -> Sequence[list[TableWriteIds] | Again]:
         found: dict[TableName, TableWriteIds | None] = {}
-        for table, (last, open_ids, version, aborted, has_valid) in zip(_distinct(questions), rows, strict=True):
+        for table, (_, last, open_ids, version, aborted, has_valid) in zip(_distinct(questions), rows, strict=True):
             kept = self._aborted_ids.at(table, version, aborted)
             found[table] = None if kept is None else kept.shown(table, last, open_ids, has_valid)
         return [_complete([found[table] for table in tables]) for tables in questions]
