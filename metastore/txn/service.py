@@ -52,6 +52,7 @@ class TxnService:
         self._locks_freed = locks_freed
         self._meters = meters or Meters()
         self._open, self._commit = OpenCall(config.max_open_txns), CommitCall(locks_freed, self._meters)
+        self._snapshots: dict[frozenset[TxnType], SnapshotCall] = {}
         self.heartbeats = Heartbeats(db, config.heartbeat_delay_ms)
         self.keeping = Keeping(db)
         self.rebalances = Rebalances(db, locks_freed, self._meters)
@@ -89,7 +90,11 @@ class TxnService:
 
     async def get_open_soon(self, excluded: Collection[TxnType] = READ_ONLY) -> OpenTxns:
         """The present snapshot without the transactions of the excluded types."""
-        return await self._db.ask_soon(SnapshotCall(frozenset(excluded)), None)
+        types = frozenset(excluded)
+        call = self._snapshots.get(types)
+        if call is None:
+            call = self._snapshots[types] = SnapshotCall(types)
+        return await self._db.ask_soon(call, None)
 
     def get_open_txns(self, excluded: Collection[TxnType] = READ_ONLY) -> OpenTxns:
         """See `get_open_soon`."""
