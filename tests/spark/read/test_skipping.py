@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gc
+import random
 from functools import reduce
 from typing import Any
 
@@ -15,11 +16,12 @@ from pyspark.sql import functions as F
 import hive_acid.spark
 from hive_acid.catalog.table import Column, Table
 from hive_acid.filesystem import footers
+from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark import AcidSession
-from hive_acid.spark.conditions.predicates import predicate_of
+from hive_acid.spark.conditions.predicates import may_match, predicate_of
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.read import skipping
-from hive_acid.spark.read.skipping import chosen_partitions
+from hive_acid.spark.read.skipping import chosen_partitions, of_value
 from hive_acid.spark.verbs.frame import AcidTable
 from tests.spark.checker import location_of
 from tests.spark.plans import scans
@@ -279,6 +281,39 @@ def test_values_in_names(condition: Any, name: Any, is_chosen: Any) -> None:
     parts = [f"{key.name}={name.get(key.name, '__HIVE_DEFAULT_PARTITION__')}" for key in NAMED.partition_keys]
     found = chosen_partitions(NAMED, ["/".join(parts)], predicate_of(condition, NAMED))
     assert bool(found) == is_chosen
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_names_that_are_refused_at_sight_could_not_match(seed: int) -> None:
+    """Against each value by itself: whatever texts stand for numbers in names."""
+    choice = random.Random(seed)
+    kinds = {"t": "tinyint", "n": "int", "g": "bigint", "s": "string"}
+    table = Table("d", "t", (Column("a", "int"),), partition_keys=tuple(Column(*key) for key in kinds.items()))
+    texts = ("0", "7", "07", "-7", "%37", "+7", "99", "127", "128", "999", "2147483648", "9223372036854775808", "٧",
+             "7 ", "x", "__HIVE_DEFAULT_PARTITION__", "70", "1e1", "7.0")  # fmt: skip
+    names = ["/".join(f"{key}={choice.choice(texts)}" for key in kinds) for _ in range(400)]
+    numbers = ("0", "7", "-7", "99", "127", "128", "70", "2147483648", "9223372036854775807")
+    for _ in range(200):
+        conditions = []
+        for key in choice.sample(["t", "n", "g", "s"], choice.randrange(1, 3)):
+            one, other = choice.choice(numbers), choice.choice(numbers)
+            quote = "'" if key == "s" else ""
+            conditions.append(
+                choice.choice(
+                    (f"{key} = {quote}{one}{quote}", f"{key} IN ({quote}{one}{quote}, {quote}{other}{quote})")
+                )
+            )
+        wanted = predicate_of(choice.choice((" AND ", " OR ")).join(conditions), table)
+        expected = names
+        if wanted is not None:
+            expected = [name for name in names if may_match(wanted, _statistics(table, name))]
+        assert chosen_partitions(table, names, wanted) == expected, conditions
+
+
+def _statistics(table: Table, name: str) -> Any:
+    values = dict(parse_partition_name(name))
+    keys = {key.name: key for key in table.partition_keys}
+    return lambda column: of_value(keys[column], values[column])
 
 
 def test_statistics_are_those_of_the_place_in_the_file(acid: AcidSession, spark: SparkSession) -> None:
