@@ -24,6 +24,7 @@ COLUMNS = {
     "month": "int",
 }
 PARTITION_KEY = "month"
+MONTHS = 12
 _STATUS = "element_at(array('open', 'paid', 'sent', 'done', 'back'), cast(pmod({h}, 5) AS int) + 1)"
 _CHANNEL = "element_at(array('web', 'shop', 'phone'), cast(pmod({h}, 3) AS int) + 1)"
 
@@ -51,7 +52,7 @@ def shaped(ids: DataFrame) -> DataFrame:
         "clerk": f"concat('Clerk#', lpad(cast(pmod({h(12)}, 1000) AS string), 9, '0'))",
         "weight": f"pmod({h(13)}, 100000) / 1000D",
         "comment": f"concat_ws(' ', hex({h(14)}), 'order', cast(pmod({h(15)}, 997) AS string), 'as', 'agreed')",
-        "month": f"cast(pmod({h(16)}, 12) AS int) + 1",
+        "month": f"cast(pmod({h(16)}, {MONTHS}) AS int) + 1",
     }
     return ids.select("o_id", *(F.expr(text).alias(name) for name, text in values.items()))
 

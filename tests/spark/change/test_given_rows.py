@@ -112,3 +112,24 @@ def test_those_of_a_transaction_are_seen_in_it_and_go_with_it(acid: AcidSession)
         assert sorted(row.id for row in acid.table("d.t").collect()) == [2, 3]
         1 / 0  # noqa: B018
     assert acid.table("d.t").collect() == []
+
+
+def test_rows_of_a_statement_are_had_without_a_job(acid: AcidSession, spark: SparkSession) -> None:
+    acid.create_table("d.t", COLUMNS, partitioned_by=KEYS)
+    row = ", ".join(values[0] for values in (VALUES | KEY_VALUES).values())
+    acid.sql(f"INSERT INTO d.t VALUES ({row})").collect()
+    spark.sparkContext.setJobGroup("given", "rows that stand in a statement")
+    try:
+        told = acid.sql(f"INSERT INTO d.t VALUES ({row}), ({row})").collect()
+        jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("given")
+    finally:
+        spark.sparkContext._jsc.clearJobGroup()
+    assert [tuple(one) for one in told] == [(2, 2)]
+    assert list(jobs) == []
+
+
+def test_texts_that_are_no_letters_stay_what_they_are(acid: AcidSession) -> None:
+    acid.create_table("d.t", {"s": "string"})
+    acid.sql("INSERT INTO d.t VALUES (CAST(X'FF00' AS STRING)), (NULL), ('')")
+    found = acid.table("d.t").selectExpr("hex(s) h").collect()
+    assert sorted((row.h for row in found), key=str) == ["", "FF00", None]

@@ -69,7 +69,7 @@ def driver_deletes(
     texts = {key: _text(key) for key in partition_keys}
     table = _brought(rows, {**_AS_THEY_ARE, **texts}, limits.driver_deletes)
     if table is None:
-        return _too_many(limits.driver_deletes)
+        return too_many(limits.driver_deletes)
     found = _events(table, partition_keys, write_id)
     if deleted is None:
         return found
@@ -85,7 +85,8 @@ class GaveUp(NamedTuple):
     why: str
 
 
-def _too_many(most: int) -> GaveUp:
+def too_many(most: int) -> GaveUp:
+    """Why the client does not write more than `most` rows."""
     return GaveUp(f"there are more than {counted(most, 'row')}")
 
 
@@ -130,19 +131,19 @@ def driver_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) 
     }
     brought = _brought(rows.frame, columns, limits.driver_rows)
     if brought is None:
-        return _too_many(limits.driver_rows)
+        return too_many(limits.driver_rows)
     whole = _with_texts(brought, limits)
     if isinstance(whole, GaveUp):
         return whole
     if rows.source is not None:
         whole = _without_met(whole, rows.source)
     old, new = (whole.filter(whole.column(_KIND(kind))) for kind in (DELETE, INSERT))
-    array = _new_rows(table, new)
+    array = new_rows(table, new)
     if isinstance(array, GaveUp):
         return array
     return Changes(
         _events(old, rows.keys, write_id),
-        _by_partition(array, new, names),
+        by_partition(array, new, names),
         updates=old.filter(old.column(_KIND(INSERT))).num_rows,
         repeated=_repeated(old, rows.keys),
     )
@@ -154,10 +155,9 @@ def driver_inserts(values: DataFrame, table: Table, limits: Limits) -> Mapping[V
 
     `table` and giving up are as for `driver_changes`.
     """
-    names = [_NEW_KEY(position) for position in range(len(table.partition_keys))]
-    keys = zip(names, table.partition_keys, strict=True)
+    keys = keys_of(table)
     columns = {
-        **{name: _text(key_text(key, quoted(key.name))) for name, key in keys},
+        **keys,
         **_new_row(table, [quoted(column.name) for column in table.columns], limits.driver_row_bytes),
         # What other new rows have of the rows in whose order they are.
         **dict.fromkeys(KEY_COLUMNS[:-1], "0"),
@@ -169,12 +169,24 @@ def driver_inserts(values: DataFrame, table: Table, limits: Limits) -> Mapping[V
         placed.sortWithinPartitions(*map(quoted, order)) if order else placed, columns, limits.driver_rows
     )
     if brought is None:
-        return _too_many(limits.driver_rows)
+        return too_many(limits.driver_rows)
     whole = _with_texts(brought, limits)
     if isinstance(whole, GaveUp):
         return whole
-    array = _new_rows(table, whole)
-    return array if isinstance(array, GaveUp) else _by_partition(array, whole, names)
+    array = new_rows(table, whole)
+    return array if isinstance(array, GaveUp) else by_partition(array, whole, list(keys))
+
+
+def keys_of(table: Table) -> dict[str, str]:
+    """The SQL of the texts of partition keys, of new rows in a frame of `hive_acid.spark.write.insert.stored`, by their
+    names for `by_partition`.
+    """
+    return {_NEW_KEY(at): _text(key_text(key, quoted(key.name))) for at, key in enumerate(table.partition_keys)}
+
+
+def too_long(limits: Limits) -> GaveUp:
+    """Why the client does not write rows of which one has more than so many bytes of texts."""
+    return GaveUp(f"the texts of a row have more than {size(limits.driver_row_bytes)}")
 
 
 def _with_texts(brought: pyarrow.Table, limits: Limits) -> pyarrow.Table | GaveUp:
@@ -182,7 +194,7 @@ def _with_texts(brought: pyarrow.Table, limits: Limits) -> pyarrow.Table | GaveU
     from pyarrow import compute
 
     if compute.any(brought.column(_IS_LONG)).as_py():
-        return GaveUp(f"the texts of a row have more than {size(limits.driver_row_bytes)}")
+        return too_long(limits)
     flat = brought.flatten()
     return flat.rename_columns([name.removeprefix(f"{_TEXTS_OF_ROW}.") for name in flat.column_names])
 
@@ -211,7 +223,7 @@ def _new_row(table: Table, values: Sequence[str], most_bytes: int) -> dict[str, 
     which grows with their square. None of them may be a field that is never null, as Arrow has none in a null struct.
     """
     parts = {row_part(position): value for position, value in enumerate(values)}
-    texts = {part: of for (part, of), column in zip(parts.items(), table.columns, strict=True) if _is_text(column)}
+    texts = {part: of for (part, of), column in zip(parts.items(), table.columns, strict=True) if in_texts(column)}
     others = {part: of for part, of in parts.items() if part not in texts}
     if not texts:
         return {**others, _IS_LONG: "false"}
@@ -220,7 +232,8 @@ def _new_row(table: Table, values: Sequence[str], most_bytes: int) -> dict[str, 
     return {**others, _TEXTS_OF_ROW: f"if({is_long}, null, named_struct({together}))", _IS_LONG: is_long}
 
 
-def _is_text(column: Column) -> bool:
+def in_texts(column: Column) -> bool:
+    """Whether values of a column are texts or bytes."""
     return _TEXTS.fullmatch(column.type.strip()) is not None
 
 
@@ -228,8 +241,10 @@ def _text(key: str) -> str:
     return f"coalesce({key}, '')"
 
 
-def _new_rows(table: Table, brought: pyarrow.Table) -> Any:
-    """The array of new rows; it gives up for a value that pyarrow's writer cannot write."""
+def new_rows(table: Table, brought: pyarrow.Table) -> Any:
+    """The array of new rows, whose columns are `row_part`s of `brought`; it gives up for a value that pyarrow's writer
+    cannot write.
+    """
     from pyarrow import timestamp
 
     from hive_acid.streaming.layout import row_array
@@ -262,13 +277,13 @@ def _brought(rows: DataFrame, columns: Mapping[str, str], most: int) -> pyarrow.
 def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, DeleteEvents]:
     """The events by which the rows of `table` are deleted, by the values of their partition."""
     found = {}
-    for values, of in _by_partition(table.select(KEY_COLUMNS), table, partition_keys).items():
+    for values, of in by_partition(table.select(KEY_COLUMNS), table, partition_keys).items():
         write_ids, buckets, row_ids = (of.column(name).to_pylist() for name in KEY_COLUMNS)
         found[values] = DeleteEvents(write_ids, buckets, row_ids, [write_id] * len(row_ids))
     return found
 
 
-def _by_partition(rows: Any, table: pyarrow.Table, partition_keys: Sequence[str]) -> dict[Values, Any]:
+def by_partition(rows: Any, table: pyarrow.Table, partition_keys: Sequence[str]) -> dict[Values, Any]:
     """Rows, of which `table` has keys and texts in the same places, by the values of their partition; in the order of
     their keys.
     """

@@ -5,11 +5,10 @@ Those that stand in the statement, as of ``INSERT … VALUES``, are written by t
 
 from __future__ import annotations
 
-from functools import partial
-
 from pyspark.sql import DataFrame
 
 from hive_acid.spark.change.driver_write import GaveUp, driver_inserts, why_not_written_here
+from hive_acid.spark.change.given_rows import given_rows
 from hive_acid.spark.plans.change_plan import InsteadPlan
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.write.insert import new_rows, plan_of, stored
@@ -28,14 +27,18 @@ def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int
     statement, table = Statement(context, begun), begun.table
     statement.refuse_clustered("INSERT")
     values = stored(table, frame)
-    unwritable = partial(why_not_written_here, context.spark, table)
-    plan = plan_of(context, "INSERT into", table, values, unwritable=unwritable)
+    why_not = why_not_written_here(context.spark, table)
+    given = given_rows(values, frame, table) if why_not is None else None
+    estimate = given.estimate if given is not None else None
+    plan = plan_of(context, "INSERT into", table, values, estimate=estimate, unwritable=lambda: why_not)
 
     def run() -> int:
         write = statement.write()
         if plan.by_client:
             with column_errors(table):
-                inserts = driver_inserts(values, table, context.limits)
+                inserts = given.inserts(context.limits) if given is not None else None
+                if inserts is None:
+                    inserts = driver_inserts(values, table, context.limits)
             if not isinstance(inserts, GaveUp):
                 return statement.change({}, inserts, write).inserts
             tell(InsteadPlan(plan.verb, plan.table, inserts.why))

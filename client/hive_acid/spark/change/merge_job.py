@@ -7,6 +7,7 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -50,6 +51,9 @@ _NEW_ROW = "__acid_row"
 _GROUP = "__acid_group"
 _IS_PAIR = "__acid_is_pair"
 _IS_MARK = "__acid_is_mark"
+
+_FIELD = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", re.ASCII)
+"""A column with the name of its table, which needs no parser of its own."""
 
 
 def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str) -> Planned[RowCounts]:
@@ -189,7 +193,7 @@ class _Merge:
             ),
         ]
         first = len(builder.matched)
-        taken = pairs.withColumn(_CLAUSE, _clause(clauses[:first], f"{SOURCE_ROW} IS NOT NULL"))
+        taken = _with_clause(pairs, clauses[:first], f"{SOURCE_ROW} IS NOT NULL")
         taken = _with_raw_values(taken, clauses[:first])
         if builder.by_source:
             taken = self._with_raw_values_by_source(taken, clauses[first:], first)
@@ -257,8 +261,7 @@ class _Merge:
             if any(column.name not in (clause.values or {}) for clause in clauses)
         ]
         with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
-            chosen = source.withColumn(_CLAUSE, _clause(clauses, "true"))
-            taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
+            taken = _with_clause(source, clauses, "true").where(f"{_CLAUSE} IS NOT NULL")
             taken = analysed(_with_raw_values(taken.select("*", *unassigned) if unassigned else taken, clauses))
         new = _NewRow(table, taken, clauses, lambda column: quoted(_null(column)))
         return projected(
@@ -363,6 +366,13 @@ def _with_condition(clause: Clause, meant: Callable[[Expression, Table], Express
     return clause if clause.condition is None else replace(clause, condition=meant(clause.condition, table))
 
 
+def _with_clause(rows: DataFrame, clauses: Sequence[Clause], kind: str) -> DataFrame:
+    """`rows` of a kind with the number of the first clause whose condition holds."""
+    if len(clauses) == 1 and clauses[0].condition is None:
+        return projected(rows, "*", f"CASE WHEN {kind} THEN 0 END AS {_CLAUSE}")
+    return rows.withColumn(_CLAUSE, _clause(clauses, kind))
+
+
 def _clause(clauses: Sequence[Clause], kind: str, first: int = 0) -> Column:
     """The number of the first clause whose condition holds for a row of this kind, null where none does.
 
@@ -383,6 +393,9 @@ def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause], first: int = 0
         for name, value in (clause.values or {}).items():
             if clause.all_columns:
                 texts.append(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
+            elif isinstance(value, str) and _FIELD.fullmatch(value):
+                of = ".".join(map(quoted, value.split(".")))
+                texts.append(f"CASE WHEN {applies} THEN {of} END AS {quoted(_new(number, name))}")
             else:
                 columns[_new(number, name)] = F.when(F.expr(applies), expression(value))
     found = projected(taken, "*", *texts) if texts else taken

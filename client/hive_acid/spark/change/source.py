@@ -6,8 +6,9 @@ decides how it is joined, and which files of the target can hold a match at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,6 +23,7 @@ from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of
 from hive_acid.spark.jvm.frames.fetched import received, sent
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
 from hive_acid.spark.jvm.frames.projection import projected
+from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.change_plan import SourceJoin, source_by, source_of_any_size
 from hive_acid.spark.plans.choice import Choice
@@ -36,6 +38,11 @@ SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
 
 _VALUE_BYTES = 16
+_AT_ONCE = {"spark.sql.limit.initialNumPartitions": "16"}
+"""So many tasks look for the first rows at once; by Spark's default a job with one of them goes before."""
+
+_Keys = Sequence[tuple[Column, str]]
+"""Columns of the table, and what the source calls its own, where ON compares them without a conversion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,40 +129,75 @@ def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_com
     refuse_our_names(join.source.columns)
     keys = list(_comparable_keys(join, table))
     numbered = projected(join.source, "*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
+    said = predicate_of(join.on, table, join.target_alias, join.source.columns)
     if not is_computed:
-        said = predicate_of(join.on, table, join.target_alias, join.source.columns)
         return KeptSource(numbered, join.source_alias, 0, source_of_any_size(limits), said)
-    names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]
+    # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of
+    # Spark Connect from a checkpoint.)
+    frame = kept_rows(numbered)
+    found = _few(frame, join.source, keys) or _many(frame, join.source, keys, once=once)
+    how = source_by(found.rows, found.size_bytes + found.rows * _VALUE_BYTES, limits)
+    unique = once and bool(keys) and found.is_unique
+    return KeptSource(frame, join.source_alias, found.rows, how, all_of((said, *found.bounds)), unique)
+
+
+class _Measured(NamedTuple):
+    """What is known of the rows of a source: how many there are, how large they are, and where the keys lie.
+
+    `is_unique` says that no two have the same keys. Those with a null among them match nothing, and do not count.
+    """
+
+    rows: int
+    size_bytes: int
+    is_unique: bool
+    bounds: Sequence[Predicate | None]
+
+
+def _few(frame: DataFrame, source: DataFrame, keys: _Keys) -> _Measured | None:
+    """Of the kept rows of a source, by their keys, which are brought here; None if there are more than a few.
+
+    So nothing is shuffled, and Spark compiles one small program.
+    """
     types = [spark_type(column.type) for column, _ in keys]
-    # Rows with a null among them are not counted, and match nothing.
+    columns = map(sent, _names(keys), types)
+    measured = projected(frame, f"{_bytes(source)} AS bytes", *columns).limit(MOST_VALUES + 1)
+    with configured(frame.sparkSession, _AT_ONCE, gives_way=True):
+        rows = measured.collect()
+    if len(rows) > MOST_VALUES:
+        return None
+    known = [tuple(bytes(of) if isinstance(of, bytearray) else of for of in row[1:]) for row in rows]
+    known = [row for row in known if None not in row]
+    bounds = [
+        one_of(column, (received(row[at], types[at - 1]) for row in rows)) for at, (column, _) in enumerate(keys, 1)
+    ]
+    return _Measured(len(rows), sum(row[0] for row in rows), len(known) == len(set(known)), bounds)
+
+
+def _many(frame: DataFrame, source: DataFrame, keys: _Keys, *, once: bool) -> _Measured:
+    """Of the kept rows of a source, by a query; with `once` it is looked whether they are unique."""
+    names, types = _names(keys), [spark_type(column.type) for column, _ in keys]
+    # All as SQL, since a call to the JVM for each part of each expression takes long for a wide source.
     distinct = f"count(DISTINCT {', '.join(names)})" if once and names else "NULL"
     known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names) or 'true'})"
-    # All as SQL, since a call to the JVM for each part of each expression takes long for a wide source.
     ends = (
         f"{sent(f'{end}({name})', of)} AS {what}_{position}"
         for position, (name, of) in enumerate(zip(names, types, strict=True))
         for what, end in (("low", "min"), ("high", "max"))
     )
-    # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of
-    # Spark Connect from a checkpoint.)
-    frame = kept_rows(numbered)
     counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
-    found = projected(frame, *counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
-    rows = int(found["rows"])
-    if keys and rows <= MOST_VALUES:
-        values = projected(frame, *map(sent, names, types)).collect()
-        bounds = [
-            one_of(column, (received(row[at], types[at]) for row in values)) for at, (column, _) in enumerate(keys)
-        ]
-    else:
-        bounds = [
-            between(column, *(received(found[f"{end}_{position}"], types[position]) for end in ("low", "high")))
-            for position, (column, _) in enumerate(keys)
-        ]
-    said = predicate_of(join.on, table, join.target_alias, join.source.columns)
-    how = source_by(rows, int(found["bytes"] or 0) + rows * _VALUE_BYTES, limits)
-    unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
-    return KeptSource(frame, join.source_alias, rows, how, all_of((said, *bounds)), unique)
+    found = projected(frame, *counted, f"sum({_bytes(source)}) AS bytes", *ends).collect()[0]
+    bounds = [
+        between(column, *(received(found[f"{end}_{position}"], types[position]) for end in ("low", "high")))
+        for position, (column, _) in enumerate(keys)
+    ]
+    return _Measured(
+        int(found["rows"]), int(found["bytes"] or 0), found["distinct_keys"] == found["known_keys"], bounds
+    )
+
+
+def _names(keys: _Keys) -> list[str]:
+    """The SQL of the source's keys, as they are compared."""
+    return [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]
 
 
 def matched(rows: DataFrame, *, join: Join, source: DataFrame, table: Table) -> DataFrame:
@@ -190,7 +232,7 @@ def _fields(frame: DataFrame) -> dict[str, t.StructField]:
 
 
 def _bytes(source: DataFrame) -> str:
-    """The SQL of about how much the rows take in memory, null if there are none."""
+    """The SQL of about how much a row takes in memory."""
     fixed, sizes = 0, []
     for field in _fields(source).values():
         name = quoted(field.name)
@@ -200,4 +242,4 @@ def _bytes(source: DataFrame) -> str:
             sizes.append(f"octet_length(cast({name} AS string))")
         else:
             fixed += _VALUE_BYTES
-    return f"sum({total([f'{fixed}L', *(f'coalesce({size}, 0)' for size in sizes)])})"
+    return total([f"{fixed}L", *(f"coalesce({size}, 0)" for size in sizes)])

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.table import Table
@@ -355,8 +354,8 @@ class Run:
 
     def counts(self, **numbers: int) -> DataFrame:
         """The result of a change: one row of numbers of rows."""
-        columns = [F.lit(number).cast("bigint").alias(name) for name, number in numbers.items()]
-        return self.spark.range(1).select(*columns)
+        values = ", ".join(f"{number}L" for number in numbers.values())
+        return self.spark.sql(f"SELECT * FROM VALUES ({values}) AS t({', '.join(numbers)})")
 
     def nothing(self) -> DataFrame:
         """The result of a statement that has none: no column, no row."""

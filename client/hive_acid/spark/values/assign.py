@@ -86,7 +86,7 @@ def assign(spark: SparkSession, table: Table, column: Column, value: str, source
     return stored
 
 
-def _unstorable(table: Table, column: Column, value: str, forward: int) -> str | None:
+def _unstorable(table: Table, column: Column, value: str, forward: int | None) -> str | None:
     """The SQL of whether the table's files would hold another value; None if they never do."""
     return holds_unstorable(value, spark_type(column.type), forward) if _is_in_orc(table, column) else None
 

@@ -92,6 +92,8 @@ def with_keys(table: Table, frame: DataFrame, given: PartitionSpec) -> DataFrame
             f"{', '.join(unknown)} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})"
         )
     pairs = [(key, partition_text(table, key, value)) for name, value in given.items() for key in (keys[name.lower()],)]
+    if not pairs:
+        return frame
     refuse_skipped(frame.sparkSession, table, pairs)
     return frame.select(
         "*", *(F.lit(text).cast("string").alias(name) for name, (_, text) in zip(given, pairs, strict=True))

@@ -51,9 +51,14 @@ def refuse_zone_with_gaps(spark: SparkSession, columns: Iterable[Column]) -> Non
         )
 
 
+def is_offset(zone: str) -> bool:
+    """Whether a zone, by its Java name, is UTC or so many hours from it."""
+    return _FIXED.fullmatch(zone) is not None
+
+
 def has_one_offset(zone: str) -> bool:
     """Whether the clocks of a zone, by its Java name, have never been changed; False if that is not known."""
-    if _FIXED.fullmatch(zone):
+    if is_offset(zone):
         return True
     try:
         found = ZoneInfo(zone)

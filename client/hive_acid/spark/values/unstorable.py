@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.spark.values.timezone import session_zone
+from hive_acid.spark.values.timezone import is_offset, session_zone
 
 _FIRST_LOST, _FIRST_KEPT = "1582-10-05", "1582-10-15"
 _EARLY = "TIMESTAMP_LTZ'1970-01-01 00:00:00+00:00'"
@@ -34,11 +34,13 @@ _DAY_MICROS = 86_400_000_000
 """Clocks were put back by no more, and not twice in that time."""
 
 
-def put_forward(spark: SparkSession) -> int:
+def put_forward(spark: SparkSession) -> int | None:
     """By how many microseconds the writer's calendar puts clocks of the session's zone forward at 1900; 0 if it does
-    not.
+    not, and None if the zone is but an offset, so that its clocks are never changed.
     """
     zone = session_zone(spark)
+    if is_offset(zone):
+        return None
     if zone not in _PUT_FORWARD:
         last = _BY_WALL_CLOCK_MICROS - 1
         counted = F.call_function("java_method", *map(F.lit, (*_REBASE, zone)), F.lit(last).cast("bigint"))
@@ -46,7 +48,7 @@ def put_forward(spark: SparkSession) -> int:
     return _PUT_FORWARD[zone]
 
 
-def holds_unstorable(value: str, of: t.DataType, forward: int, depth: int = 0) -> str | None:
+def holds_unstorable(value: str, of: t.DataType, forward: int | None, depth: int = 0) -> str | None:
     """The SQL of whether `value`, SQL of a type, holds a day or time that would be stored as another one.
 
     None if no value of the type does. `forward` is what `put_forward` says of the session.
@@ -56,11 +58,14 @@ def holds_unstorable(value: str, of: t.DataType, forward: int, depth: int = 0) -
     if isinstance(of, t.TimestampType):
         first, last = _LATE_MICROS
         lost = f"{value} >= TIMESTAMP_LTZ'{_FIRST_LOST}' AND {value} < TIMESTAMP_LTZ'{_FIRST_KEPT}'"
+        early = f"unix_micros({value}) BETWEEN {first} AND {last} OR {lost}"
+        if forward is None:
+            return f"({value} < {_EARLY} AND ({early}))"
         others = _is_shown_again(value, depth)
         if forward:
             others = f"(unix_micros({value}) >= {_BY_WALL_CLOCK_MICROS - forward} OR {others})"
         by_clock = f"{value} < {_BY_WALL_CLOCK} AND {others}"
-        return f"({value} < {_EARLY} AND (unix_micros({value}) BETWEEN {first} AND {last} OR {lost} OR {by_clock}))"
+        return f"({value} < {_EARLY} AND ({early} OR {by_clock}))"
     if isinstance(of, t.StructType):
         # A field of Spark's SQL is taken by its name, whatever that contains.
         fields = ((f"({value}).{quoted(field.name)}", field.dataType) for field in of.fields)
@@ -89,7 +94,7 @@ def _wall_micros(value: str) -> str:
     return f"unix_micros(from_utc_timestamp({value}, current_timezone()))"
 
 
-def _exists(array: str, of: t.DataType, forward: int, depth: int) -> str | None:
+def _exists(array: str, of: t.DataType, forward: int | None, depth: int) -> str | None:
     one = f"__acid_one_{depth}"
     condition = holds_unstorable(one, of, forward, depth + 1)
     return condition and f"exists({array}, {one} -> {condition})"

@@ -69,8 +69,11 @@ class Distributor:
         return tasks_of(sizes, self.cores)
 
     def cores(self) -> int:
-        """How many tasks run side by side; asked of Spark once."""
-        if self._parallelism is None:
+        """How many tasks run side by side; asked of Spark once, over Connect by a query."""
+        context: Any = vars(self._spark).get("_sc")
+        if self._parallelism is None and context is not None:
+            self._parallelism = int(context.defaultParallelism)
+        elif self._parallelism is None:
             parts = self._spark.range(100_000).select(F.spark_partition_id().alias("part"))
             self._parallelism = int(parts.agg(F.max("part")).collect()[0][0]) + 1
         return self._parallelism

@@ -13,6 +13,7 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import InsertPlan, insert_plan
+from hive_acid.spark.plans.tasks import Estimate
 from hive_acid.spark.values.assign import assigned, lacking, match_columns, sql_type, wider
 from hive_acid.spark.values.completion import completed
 from hive_acid.spark.values.hashing import bucket_of
@@ -95,12 +96,14 @@ def plan_of(
     values: DataFrame,
     *,
     in_one_directory: bool = False,
+    estimate: Estimate | None = None,
     unwritable: Callable[[], str | None] | None = None,
 ) -> InsertPlan:
     """Who writes rows of `stored`, and in which tasks.
 
-    `in_one_directory` says that there is no room for several statements, which the layout may want; `unwritable` finds
-    out why the client cannot write them, where it might.
+    `in_one_directory` says that there is no room for several statements, which the layout may want; `estimate` is what
+    is known of them already, else Spark is asked; `unwritable` finds out why the client cannot write them, where it
+    might.
     """
     return insert_plan(
         verb,
@@ -108,7 +111,7 @@ def plan_of(
         clustered=bool(table.bucket_columns),
         one_file=in_one_directory and layout_of(table) is Layout.STATEMENTS,
         divided=bool(table.partition_keys),
-        estimate=lambda: estimated(values),
+        estimate=lambda: estimated(values) if estimate is None else estimate,
         target_bytes=context.distributor.target_bytes,
         cores=context.distributor.cores,
         unwritable=unwritable,

@@ -6,7 +6,7 @@ For a table of ten columns the calls for single ones were a third of those of a 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -24,6 +24,15 @@ def projected(frame: DataFrame, *columns: str) -> DataFrame:
         return frame.selectExpr(*columns)
     texts = texts_in_jvm(frame.sparkSession, of_jvm._gateway_client, columns)
     return DataFrame(of_jvm.selectExpr(texts), frame.sparkSession)
+
+
+def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """As `DataFrame.toDF`: `frame` with other names of its columns."""
+    of_jvm = frame_in_jvm(frame)
+    if of_jvm is None or not can_be_told(names):
+        return frame.toDF(*names)
+    texts = texts_in_jvm(frame.sparkSession, of_jvm._gateway_client, names)
+    return DataFrame(of_jvm.toDF(texts), frame.sparkSession)
 
 
 def with_metadata(frame: DataFrame, columns: Mapping[str, tuple[str, Mapping[str, str]]]) -> DataFrame:

@@ -15,7 +15,7 @@ from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.change.merge import RowCounts
 from hive_acid.spark.change.source import Join
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
-from hive_acid.spark.jvm.frames.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected, renamed
 from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
@@ -461,7 +461,8 @@ def _shaped(table: Table, destination: _Destination, spec: PartitionClause, fram
     if not destination.by_name:
         frame = _placed(frame, [spark_type(columns[name].type) if name in columns else None for name in given])
     others = [left_out(columns[name]) for name in free if name not in given]
-    return frame.toDF(*given).select("*", *others)
+    named = renamed(frame, given)
+    return named.select("*", *others) if others else named
 
 
 def _placed(frame: DataFrame, targets: Sequence[t.DataType | None]) -> DataFrame:
@@ -471,7 +472,7 @@ def _placed(frame: DataFrame, targets: Sequence[t.DataType | None]) -> DataFrame
     if kinds == [one.dataType for one in fields]:
         return frame
     # By places, as a query may give two columns one name.
-    numbered = frame.toDF(*(f"__acid_{at}" for at in range(len(fields))))
+    numbered = renamed(frame, [f"__acid_{at}" for at in range(len(fields))])
     return projected(
         numbered,
         *(
