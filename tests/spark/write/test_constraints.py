@@ -337,11 +337,11 @@ def test_a_default_that_is_made_before_the_lock_is_that_of_the_row(
     original = Definitions.behind_lock
     added: list[None] = []
 
-    def meanwhile(*given: Any) -> Any:
+    def meanwhile(*given: Any, **words: Any) -> Any:
         if not added:
             added.append(None)
             add(acid, Constraint(DEFAULT, ("v",), "v_d", expression="5"))
-        return original(*given)
+        return original(*given, **words)
 
     monkeypatch.setattr(Definitions, "behind_lock", meanwhile)
     acid.sql("INSERT INTO d.t (id) VALUES (1)")
