@@ -41,7 +41,7 @@ def test_a_stream_takes_insert(uri: str, boss: Connection) -> None:
     with pytest.raises(HiveAcidError, match=f"{ME} may not call"):
         write("1,a")
     boss.call("grant_privileges", bag("SELECT", target("d", "t"), ME))
-    with pytest.raises(HiveAcidError, match=f"{ME} may not call allocate_table_write_ids: it takes .*INSERT"):
+    with pytest.raises(HiveAcidError, match=f"{ME} may not call hive_acid_begin: it takes .*INSERT"):
         write("1,a")
     boss.call("revoke_privileges", bag("SELECT", target("d", "t"), ME))
     boss.call("grant_privileges", bag("INSERT", target("d", "t"), ME))

@@ -122,9 +122,9 @@ def structs_field(number: int, bodies: Sequence[bytes]) -> bytes:
     return b"".join((_FIELD.pack(TType.LIST, number), _LIST.pack(TType.STRUCT, len(bodies)), *bodies))
 
 
-def longs_field(number: int, count: int, body: bytes) -> bytes:
-    """A field that is a list of so many 64-bit numbers, these big-endian in `body`."""
-    return b"".join((_FIELD.pack(TType.LIST, number), _LIST.pack(TType.I64, count), body))
+def longs_field(number: int, count: int, body: bytes, kind: int = TType.LIST) -> bytes:
+    """A field that is a list, or a set, of so many 64-bit numbers, these big-endian in `body`."""
+    return b"".join((_FIELD.pack(kind, number), _LIST.pack(TType.I64, count), body))
 
 
 def binary_field(number: int, value: bytes) -> bytes:

@@ -92,7 +92,7 @@ class _Snapshots:
 
 def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls) -> dict[str, Handler]:
     """The handlers by RPC name."""
-    replies, snapshots, fields = _Replies(), _Snapshots(), SnapshotFields(ids_field=2, bits_field=4)
+    replies, snapshots, fields = _Replies(), _Snapshots(), SnapshotFields(2, 4, for_hive_2=True)
 
     def open_txns_reply(snapshot: OpenTxns) -> Prepared:
         rest = ttypes.GetOpenTxnsResponse(txn_high_water_mark=snapshot.high_water_mark, min_open_txn=snapshot.min_open)

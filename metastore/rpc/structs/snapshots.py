@@ -6,6 +6,8 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from thriftpy2.thrift import TType
+
 from hive_acid.ids import TxnId
 from metastore.rpc.encoding.codec import binary_field, longs_field
 from metastore.txn.models import Aborted, OpenTxns
@@ -18,9 +20,13 @@ _ID_BYTES = 8
 class SnapshotFields:
     """Makes two fields of a struct: the transactions that are not committed, and the bits of those that are aborted."""
 
-    def __init__(self, ids_field: int, bits_field: int) -> None:
-        """They have these numbers."""
+    def __init__(self, ids_field: int, bits_field: int, *, for_hive_2: bool = False) -> None:
+        """They have these numbers.
+
+        `for_hive_2` says that a reader may want a set of transactions; each passes over the form that is not its own.
+        """
         self._ids_field, self._bits_field = ids_field, bits_field
+        self._kinds = (TType.SET, TType.LIST) if for_hive_2 else (TType.LIST,)
         self._kept: dict[int, tuple[Aborted, bytes]] = {}
 
     def of(self, snapshot: OpenTxns) -> bytes:
@@ -52,8 +58,9 @@ class SnapshotFields:
             bits[place // 8] &= ~(1 << place % 8)
             done = upto
         parts += encoded[done * _ID_BYTES :], _packed(open_ids[older:])
-        ids = longs_field(self._ids_field, len(open_ids) + len(aborted), b"".join(parts))
-        return ids + binary_field(self._bits_field, bytes(bits))
+        count, body = len(open_ids) + len(aborted), b"".join(parts)
+        forms = [longs_field(self._ids_field, count, body, kind) for kind in self._kinds]
+        return b"".join((*forms, binary_field(self._bits_field, bytes(bits))))
 
 
 def _packed(ids: Sequence[TxnId]) -> bytes:
