@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.spark import AcidSession
+from hive_acid.spark.conditions.failures import DAYS_AS_TEXTS
 from hive_acid.spark.read.literal_hoisting import with_hoisted_literals
 
 TABLE = Table(
@@ -23,6 +24,7 @@ TABLE = Table(
 )
 
 
+A_TEXT, B_TEXT = "'2020-01-01'", "'2020-01-31'"
 FIRST, LAST = "date '2020-01-01'", "date'2020-01-31'"
 
 
@@ -46,12 +48,24 @@ def hoisted(number: Any) -> Any:
             "day BETWEEN date '2020-01-01' AND date'2020-01-31' or big = 3",
             f"day BETWEEN {hoisted(FIRST)} AND {hoisted(LAST)} or big = {hoisted(3)}",
         ),
+        (
+            "day >= '2020-01-01' AND day<'2020-01-31' AND s LIKE '2020-01-01'",
+            f"day >= {hoisted('DATE ' + A_TEXT)} AND day<{hoisted('DATE ' + B_TEXT)} AND s LIKE '2020-01-01'",
+        ),
         ("id DIV 2 = 1", f"id DIV 2 = {hoisted(1)}"),
         ("s LIKE 'a%' AND (year(day) = 2020)", f"s LIKE 'a%' AND (year(day) = {hoisted(2020)})"),
     ],
 )
-def test_numbers_of_plain_conditions_are_hoisted(condition: Any, changed: Any) -> None:
-    assert with_hoisted_literals(condition, TABLE, "t") == changed
+def test_numbers_of_plain_conditions_are_hoisted(condition: Any, changed: Any, spark: SparkSession) -> None:
+    assert with_hoisted_literals(spark, condition, TABLE, "t") == changed
+
+
+def test_days_stay_texts_where_spark_compares_them_as_texts(spark: SparkSession) -> None:
+    spark.conf.set(DAYS_AS_TEXTS, "true")
+    try:
+        assert with_hoisted_literals(spark, "day = '2020-01-01'", TABLE, "t") == "day = '2020-01-01'"
+    finally:
+        spark.conf.unset(DAYS_AS_TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +90,11 @@ def test_numbers_of_plain_conditions_are_hoisted(condition: Any, changed: Any) -
         "id = .5",
         "d = 1 AND id = 2",
         "day = 5",
-        "day = '2020-01-01'",
+        "day = '2020-01-32'",
+        "s = '2020-01-01'",
+        "day = '2020-01-01' AND s <> '2020-01-01'",
+        "day IN ('2020-01-01', '2020-01-02')",
+        "day = '2020-1-1'",
         "s = 5",
         "id = date'2020-01-01'",
         "id IN (1, 2) AND d > 5",
@@ -90,8 +108,8 @@ def test_numbers_of_plain_conditions_are_hoisted(condition: Any, changed: Any) -
         "",
     ],
 )
-def test_others_stay(condition: Any) -> None:
-    assert with_hoisted_literals(condition, TABLE, "t") == condition
+def test_others_stay(condition: Any, spark: SparkSession) -> None:
+    assert with_hoisted_literals(spark, condition, TABLE, "t") == condition
 
 
 def test_they_mean_the_same(acid: AcidSession, spark: SparkSession) -> None:
@@ -107,9 +125,11 @@ def test_they_mean_the_same(acid: AcidSession, spark: SparkSession) -> None:
         "id * 2 - -4 < 20 and p != 2",
         "pmod(xxhash64(s, id), 10) = 3",
         "day BETWEEN date'2020-01-05' AND DATE '2020-02-01' AND s LIKE '%1%'",
+        "day BETWEEN '2020-01-05' AND '2020-02-01' AND s LIKE '%1%'",
+        "day >= '2020-02-01' OR day < '2020-01-03'",
         "date'2020-02-28' < day OR hash(day) % 5 = 1",
     ):
-        assert with_hoisted_literals(condition, acid.connection.table("d", "t"), "t") != condition
+        assert with_hoisted_literals(spark, condition, acid.connection.table("d", "t"), "t") != condition
         with pytest.raises(RuntimeError, match="undone"), acid.transaction():
             expected = acid.table("d.t").alias("t").where(condition).count()
             assert 0 < acid.delete("d.t", condition) == expected

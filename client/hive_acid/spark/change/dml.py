@@ -198,7 +198,7 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
         return target
     with column_errors(table):
         meant = without_blanks(where, table, alias)
-        hoisted = with_hoisted_literals(meant, table, alias) if isinstance(meant, str) else meant
+        hoisted = with_hoisted_literals(target.sparkSession, meant, table, alias) if isinstance(meant, str) else meant
         return analysed(filtered(target, hoisted))
 
 

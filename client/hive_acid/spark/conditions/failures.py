@@ -40,6 +40,10 @@ _WHOLE_DIGITS, _FRACTION_DIGITS, _MOST_DIGITS = 20, 16, 38
 """Those that numbers of SQL may have here before and behind the point, and those of the widest decimal."""
 
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+DAYS_AS_TEXTS = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
+"""The setting by which a date is made a text where it is compared with one, not the other way round."""
+
 _SHORT_NUMBER = re.compile(r"(?=.{1,16}\Z)(\d+(\.\d*)?|\.\d+)")
 """Beside each whole number there is a decimal that holds both."""
 
@@ -128,6 +132,24 @@ def compares_as_they_are(condition: str, table: Table, alias: str) -> bool:
     )
 
 
+def texts_are_days(condition: str, table: Table, alias: str) -> bool:
+    """Whether a text that stands alone on a side of a comparison, and looks like a day, is one beside a date.
+
+    Spark makes a date of it then, unless `DAYS_AS_TEXTS` is set.
+    """
+    columns = {column.name: column for column in table.all_columns}
+    tree = condition_tree(condition, list(columns))
+    reader = _Reader(columns, alias.lower())
+    if tree is None or tree.find(exp.Query, exp.Lambda) is not None:
+        return False
+    return all(
+        _is_time(side) and reader.is_date(other)
+        for node in tree.find_all(*_COMPARISONS, exp.Between)
+        for side, other in _sides(node)
+        if isinstance(text := bare(side), exp.Literal) and text.is_string and _DAY.fullmatch(text.this)
+    )
+
+
 def _sides(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
     if isinstance(node, exp.Between):
         return [(node.args["low"], node.this), (node.args["high"], node.this)]
@@ -151,6 +173,10 @@ class _Reader:
         """Whether a side of a comparison is no whole number and no date, or one beside a value that is one, too."""
         kind = _kind_of_constant(side)
         return kind not in (_Kind.INTEGER, _Kind.DATE) or self._kind(other, _DEEPEST) is kind
+
+    def is_date(self, tree: exp.Expr | None) -> bool:
+        """Whether a tree is a date that cannot fail to be computed."""
+        return self._kind(tree, _DEEPEST) is _Kind.DATE
 
     def is_test(self, tree: exp.Expr | None, depth: int) -> bool:
         """Whether a tree is a condition that cannot fail."""

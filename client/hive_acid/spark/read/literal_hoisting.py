@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from pyspark.sql import SparkSession
+
 from hive_acid.catalog.table import Column, Table
-from hive_acid.spark.conditions.failures import compares_as_they_are
+from hive_acid.spark.conditions.failures import DAYS_AS_TEXTS, compares_as_they_are, texts_are_days
 from hive_acid.spark.conditions.literals import INTEGERS, type_name
+from hive_acid.spark.jvm.session_settings import is_on
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 
 _, _COLUMN, _ = KEY_COLUMNS
@@ -22,6 +25,7 @@ _WORDS = _OPERATORS | {"is", "null", "true", "false"}
 _COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
 _HOISTED = re.compile(r"array\((\d+|DATE '[-\d]+')\)\[coalesce\(\(\w+ & 0\), 0\)\]")
 _DAY = re.compile(r"date\s*'\d{4}-\d{2}-\d{2}'", re.IGNORECASE)
+_TEXT_OF_DAY = re.compile(r"'\d{4}-\d{2}-\d{2}'")
 _PIECE = re.compile(
     rf"\s+|{_DAY.pattern}|'[^'\\]*'|`[^`]*`|[A-Za-z_]\w*|\d[\w.]*|\.\d\w*|<=>|<>|<=|>=|!=|==|[^\s\w'`\"\\]",
     re.ASCII | re.IGNORECASE,
@@ -34,32 +38,38 @@ _TOKEN = re.compile(
 )
 
 
-def with_hoisted_literals(condition: str, table: Table, alias: str) -> str:
+def with_hoisted_literals(spark: SparkSession, condition: str, table: Table, alias: str) -> str:
     """`condition`, SQL text about the frame of `read_rows`, with its numbers out of the code; or just as it is.
 
     Comparisons and sums of whole numbers are changed, and whole numbers and dates that are compared with what is one,
-    too, whatever else there is: they mean the same, and their types stay. `alias` may stand before a column.
+    too, whatever else there is: they mean the same, and their types stay. So are texts that are compared with dates,
+    unless the session has Spark compare them as texts. `alias` may stand before a column.
     """
     tokens = _tokens(condition)
     columns = _whole_numbers(table.all_columns)
     if tokens and _is_plain(tokens, columns, alias.lower()) and _compares(tokens):
         return "".join(_hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
-    return _with_compared_hoisted(condition, table, alias)
+    return _with_compared_hoisted(spark, condition, table, alias)
 
 
-def _with_compared_hoisted(condition: str, table: Table, alias: str) -> str:
+def _with_compared_hoisted(spark: SparkSession, condition: str, table: Table, alias: str) -> str:
     """`condition` with those numbers and dates out of the code that stand alone on a side of a comparison."""
     tokens = _PIECE.findall(condition)
     if "".join(tokens) != condition or "--" in condition or not compares_as_they_are(condition, table, alias):
         return condition
     seen = [token.lower() for token in tokens if not token.isspace()]
     neighbours = iter(zip(["", *seen], [*seen[1:], ""], strict=False))
+    with_days = any(map(_TEXT_OF_DAY.fullmatch, tokens)) and texts_are_days(condition, table, alias)
+    with_days = with_days and not is_on(spark, DAYS_AS_TEXTS)
     changed = []
     for token in tokens:
         before, after = ("", "") if token.isspace() else next(neighbours)
         is_side = before in (*_COMPARISONS, "between", "and") and after in ("", ")", "and", "or")
         is_short = token.isdecimal() and len(token) <= _MOST_DIGITS
-        changed.append(_hoisted(token, _COLUMN) if is_side and (is_short or _DAY.fullmatch(token)) else token)
+        if with_days and is_side and _TEXT_OF_DAY.fullmatch(token):
+            changed.append(_hoisted(f"DATE {token}", _COLUMN))
+        else:
+            changed.append(_hoisted(token, _COLUMN) if is_side and (is_short or _DAY.fullmatch(token)) else token)
     return "".join(changed)
 
 
