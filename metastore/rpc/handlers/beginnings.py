@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from hive_acid.errors import MetaError
 from hive_acid.ids import TxnId
@@ -11,6 +11,7 @@ from hive_acid.wire import ttypes
 from metastore.lock.beginning import Beginning, Beginnings, Seen
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.encoding.codec import encoded, spliced, struct_field, structs_field
+from metastore.rpc.encoding.kept import Kept
 from metastore.rpc.handlers.locks import lock_component, lock_response
 from metastore.rpc.handlers.replication import is_replayed_opening
 from metastore.rpc.handlers.transactions import opening, wire_write_ids
@@ -19,33 +20,13 @@ from metastore.txn.models import OpenTxns, TableWriteIds
 from metastore.txn.names import split_table
 
 MAX_KEPT_SNAPSHOTS, MAX_KEPT_TABLES = 4, 32
-F = TypeVar("F")
-
-
-class _Encoded:
-    """Structs of what does not change, encoded: those who begin together have the same snapshot, and mostly tables are
-    as they were.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: dict[int, tuple[object, bytes]] = {}
-
-    def of(self, finding: F, struct: Callable[[F], bytes]) -> bytes:
-        """What `struct` makes of this very finding."""
-        kept = self._kept.get(id(finding))
-        if kept is None:
-            if len(self._kept) >= self._most:
-                del self._kept[next(iter(self._kept))]
-            # It holds the finding, so that its id stays its own.
-            kept = self._kept[id(finding)] = finding, struct(finding)
-        return kept[1]
 
 
 def handlers(beginnings: Beginnings) -> dict[str, Handler]:
     """The handlers by RPC name."""
-    snapshots, differences = _Encoded(MAX_KEPT_SNAPSHOTS), _Encoded(MAX_KEPT_SNAPSHOTS)
-    tables, fields = _Encoded(MAX_KEPT_TABLES), SnapshotFields(ids_field=2, bits_field=3)
+    # Those who begin together have the same snapshot, and mostly tables are as they were.
+    snapshots, differences = Kept[bytes](MAX_KEPT_SNAPSHOTS), Kept[bytes](MAX_KEPT_SNAPSHOTS)
+    tables, fields = Kept[bytes](MAX_KEPT_TABLES), SnapshotFields(ids_field=2, bits_field=3)
 
     def whole(snapshot: OpenTxns) -> bytes:
         rest = ttypes.HiveAcidSnapshot(highWaterMark=snapshot.high_water_mark)

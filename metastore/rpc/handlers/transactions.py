@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.snapshot import ValidTxnList, encode_bits
@@ -12,6 +12,7 @@ from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.encoding.codec import Prepared, spliced
 from metastore.rpc.encoding.generations import NO_WRITE_ID
+from metastore.rpc.encoding.kept import Kept
 from metastore.rpc.handlers.replication import (
     SpecialCalls,
     is_extended,
@@ -47,24 +48,6 @@ _WORTH_KEEPING, _LONGEST_KEPT = 10_000, 4_000_000
 """Characters of a text that is kept, parsed."""
 _MOST_IDS = 250_000
 """Ids that it may stand for, so that some ten MB are kept of each at most."""
-F = TypeVar("F")
-
-
-class _Replies:
-    """Replies made of the same finding, which many callers are given: kept as encoded, the lately used ones."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, tuple[object, Prepared]] = {}
-
-    def of(self, finding: F, reply: Callable[[F], Prepared]) -> Prepared:
-        """What `reply` makes of this very finding, which does not change."""
-        kept = self._kept.pop(id(finding), None)
-        if kept is None:
-            kept = finding, reply(finding)  # holds the finding, so that its id stays its own
-            if len(self._kept) >= MAX_KEPT_REPLIES:
-                del self._kept[next(iter(self._kept))]
-        self._kept[id(finding)] = kept
-        return kept[1]
 
 
 class _Snapshots:
@@ -92,7 +75,8 @@ class _Snapshots:
 
 def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls) -> dict[str, Handler]:
     """The handlers by RPC name."""
-    replies, snapshots, fields = _Replies(), _Snapshots(), SnapshotFields(2, 4, for_hive_2=True)
+    replies = Kept[Prepared](MAX_KEPT_REPLIES)
+    snapshots, fields = _Snapshots(), SnapshotFields(2, 4, for_hive_2=True)
 
     def open_txns_reply(snapshot: OpenTxns) -> Prepared:
         rest = ttypes.GetOpenTxnsResponse(txn_high_water_mark=snapshot.high_water_mark, min_open_txn=snapshot.min_open)

@@ -10,7 +10,8 @@ from thriftpy2.thrift import TType
 
 from hive_acid.ids import TxnId
 from metastore.rpc.encoding.codec import binary_field, longs_field
-from metastore.txn.models import Aborted, OpenTxns
+from metastore.rpc.encoding.kept import Kept
+from metastore.txn.models import OpenTxns
 
 MAX_KEPT = 4
 """Lists of aborted transactions: mostly there is one of each kind of call, and the ones before, of calls under way."""
@@ -27,18 +28,12 @@ class SnapshotFields:
         """
         self._ids_field, self._bits_field = ids_field, bits_field
         self._kinds = (TType.SET, TType.LIST) if for_hive_2 else (TType.LIST,)
-        self._kept: dict[int, tuple[Aborted, bytes]] = {}
+        self._packed = Kept[bytes](MAX_KEPT)
 
     def of(self, snapshot: OpenTxns) -> bytes:
         """Of all of them."""
         aborted = snapshot.aborted
-        kept = self._kept.get(id(aborted))
-        if kept is None:
-            if len(self._kept) >= MAX_KEPT:
-                del self._kept[next(iter(self._kept))]
-            # It holds the aborted ones, so that their id stays their own.
-            kept = self._kept[id(aborted)] = aborted, _packed(aborted.ids)
-        return self._fields(snapshot.open_ids, aborted.ids, kept[1])
+        return self._fields(snapshot.open_ids, aborted.ids, self._packed.of(aborted, lambda of: _packed(of.ids)))
 
     def with_new(self, snapshot: OpenTxns, new: Sequence[TxnId]) -> bytes:
         """Of the open ones, and of no aborted ones but these."""

@@ -120,16 +120,7 @@ def compares_as_they_are(condition: str, table: Table, alias: str) -> bool:
     Numbers and dates are meant that stand alone on a side of a comparison or BETWEEN: Spark casts none of them to a
     type that depends on its digits. The condition has none that it would refuse.
     """
-    columns = {column.name: column for column in table.all_columns}
-    tree = condition_tree(condition, list(columns))
-    reader = _Reader(columns, alias.lower())
-    if tree is None or tree.find(exp.Query, exp.Lambda) is not None:  # in which names may be those of others
-        return False
-    return all(
-        reader.is_of_kind_of(side, others)
-        for node in tree.find_all(*_COMPARISONS, exp.Between)
-        for side, others in _sides(node)
-    )
+    return _all_sides(condition, table, alias, _Reader.is_of_kind_of)
 
 
 def texts_are_days(condition: str, table: Table, alias: str) -> bool:
@@ -137,17 +128,20 @@ def texts_are_days(condition: str, table: Table, alias: str) -> bool:
 
     Spark makes a date of it then, unless `DAYS_AS_TEXTS` is set.
     """
+    return _all_sides(condition, table, alias, _Reader.is_no_text_or_day)
+
+
+def _all_sides(
+    condition: str, table: Table, alias: str, holds: Callable[[_Reader, exp.Expr | None, exp.Expr | None], bool]
+) -> bool:
+    """Whether something holds of each side of each comparison in `condition`, and what is on the other side."""
     columns = {column.name: column for column in table.all_columns}
     tree = condition_tree(condition, list(columns))
-    reader = _Reader(columns, alias.lower())
-    if tree is None or tree.find(exp.Query, exp.Lambda) is not None:
+    if tree is None or tree.find(exp.Query, exp.Lambda) is not None:  # in which names may be those of others
         return False
-    return all(
-        _is_time(side) and reader.is_date(other)
-        for node in tree.find_all(*_COMPARISONS, exp.Between)
-        for side, other in _sides(node)
-        if isinstance(text := bare(side), exp.Literal) and text.is_string and _DAY.fullmatch(text.this)
-    )
+    reader = _Reader(columns, alias.lower())
+    comparisons = tree.find_all(*_COMPARISONS, exp.Between)
+    return all(holds(reader, side, other) for node in comparisons for side, other in _sides(node))
 
 
 def _sides(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
@@ -174,9 +168,12 @@ class _Reader:
         kind = _kind_of_constant(side)
         return kind not in (_Kind.INTEGER, _Kind.DATE) or self._kind(other, _DEEPEST) is kind
 
-    def is_date(self, tree: exp.Expr | None) -> bool:
-        """Whether a tree is a date that cannot fail to be computed."""
-        return self._kind(tree, _DEEPEST) is _Kind.DATE
+    def is_no_text_or_day(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
+        """Whether a side of a comparison is no text that looks like a day, or one beside a date."""
+        text = bare(side)
+        if not isinstance(text, exp.Literal) or not text.is_string or not _DAY.fullmatch(text.this):
+            return True
+        return _is_time(text) and self._kind(other, _DEEPEST) is _Kind.DATE
 
     def is_test(self, tree: exp.Expr | None, depth: int) -> bool:
         """Whether a tree is a condition that cannot fail."""
