@@ -2,6 +2,8 @@
 
 import base64
 import datetime as dt
+import random
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from hive_acid.spark.conditions.sarg import ARGUMENT_OPTION, MOST_LEAVES, NAMES_
 from tests.spark.plans import scans
 
 LONG_NAME = "a_name_" + "x" * 70
-COLUMNS = ["k", "name", "x", "flag", "day", LONG_NAME, "an odd name"]
+COLUMNS = ["k", "name", "x", "price", "flag", "day", LONG_NAME, "an odd name"]
 
 
 def compare(column: Any, operator: Any, value: Any) -> Any:
@@ -44,6 +46,16 @@ WORDS = {
     ),
     "text of nul": (compare("name", "=", "a\0b"), "leaf-(EQUALS name a\0b)"),
     "double": (compare("x", "<", 1.5), "leaf-(LESS_THAN x 1.5)"),
+    "decimal": (
+        compare("price", "=", Decimal("1000.50")),
+        "(and (not leaf-(LESS_THAN price 1000.5)) leaf-(LESS_THAN_EQUALS price 1000.5))",
+    ),
+    "list of decimals": (
+        OneOf("price", (Decimal("-1e3"), Decimal("0.00"), Decimal("12345678901234567890.123456789012345678"))),
+        "(and (not leaf-(LESS_THAN price -1000))"
+        " leaf-(LESS_THAN_EQUALS price 12345678901234567890.123456789012345678))",
+    ),
+    "no decimal": (compare("price", "<", Decimal("0.00")), "leaf-(LESS_THAN price 0)"),
     "boolean": (compare("flag", "=", False), "leaf-(EQUALS flag false)"),
     "long name": (compare(LONG_NAME, "=", 1), f"leaf-(EQUALS {LONG_NAME} 1)"),
     "day": (
@@ -93,6 +105,27 @@ def test_bytes_are_those_of_java(spark: SparkSession) -> None:
     # Java's enumerations stand there once and are then referred to; the second tree is the first one again.
     theirs = bytes(out.toBytes())
     assert ours[: theirs.index(b"ArrayLis")] == theirs[: theirs.index(b"ArrayLis")]
+
+
+def test_decimals_are_those_of_java(spark: SparkSession) -> None:
+    """Every field of a decimal as ORC's own has it: digits of one to three longs, places on both sides, signs."""
+    java = spark.sparkContext._gateway.jvm  # type: ignore[union-attr]
+    chance = random.Random(7)
+    texts = ["0", "0.00", "-0.5", "10", "1e3", "9" * 38, "-" + "9" * 16, "1" + "0" * 32, "0." + "0" * 37 + "1"]
+    for _ in range(60):
+        digits, scale = chance.randint(1, 38), chance.randint(0, 38)
+        texts.append(
+            str(chance.choice((1, -1)) * Decimal(chance.randint(0, 10**digits - 1)).scaleb(-min(scale, digits)))
+        )
+    for text in texts:
+        found = read_by_java(spark, search_options(compare("price", "<", Decimal(text)), COLUMNS)).getLeaves()[0]
+        kryo, theirs = java.com.esotericsoftware.kryo.Kryo, java.org.apache.hadoop.hive.serde2.io.HiveDecimalWritable
+        written = []
+        for one in (found.getLiteral(), theirs(f"{Decimal(text):f}")):
+            out = java.com.esotericsoftware.kryo.io.Output(1_000)
+            kryo().writeObject(out, one)
+            written.append(bytes(out.toBytes()))
+        assert written[0] == written[1], text
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,13 @@ def columns_of(predicate: Predicate) -> frozenset[str]:
     return frozenset((predicate.column,))
 
 
+def longest_list(predicate: Predicate | None) -> int:
+    """How many values the longest list of a predicate has."""
+    if isinstance(predicate, AllOf | AnyOf):
+        return max(map(longest_list, predicate.parts), default=0)
+    return len(predicate.values) if isinstance(predicate, OneOf) else 0
+
+
 def restricted(predicate: Predicate | None, names: Collection[str]) -> Predicate | None:
     """What the predicate says of these columns alone."""
     return None if predicate is None else _restricted(predicate, frozenset(names))

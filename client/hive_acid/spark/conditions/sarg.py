@@ -15,6 +15,7 @@ import re
 import struct
 from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 
 from hive_acid.format.orc.protobuf import varint
 from hive_acid.format.orc.statistics import FIRST_PLAIN_DAY, Bound
@@ -33,11 +34,15 @@ _TREE = _SARG + "ExpressionTree"
 _LEAF = _SARG + "SearchArgumentImpl$PredicateLeafImpl"
 _LIST = "java.util.ArrayList"
 _DATE = "java.sql.Date"
+_DECIMAL = "org.apache.hadoop.hive.serde2.io.HiveDecimalWritable"
 
 _OR, _AND, _NOT, _IS_LEAF = 1, 2, 3, 4
 _EQUALS, _LESS_THAN, _AT_MOST, _IN, _IS_NULL = 1, 3, 4, 5, 7
-_TYPES: dict[type, int] = {int: 1, float: 2, str: 3, date: 4, bool: 7}
+_TYPES: dict[type, int] = {int: 1, float: 2, str: 3, date: 4, Decimal: 5, bool: 7}
 """Constants of Java's enumerations as Kryo counts them: from 1."""
+
+_ASKED_BY_RANGE = frozenset({date, Decimal})
+"""Equality would be asked of bloom filters, in which writers have such values in several forms."""
 
 Node = tuple[int, list["Node"]] | int
 """An operator over nodes, or the place of a leaf."""
@@ -92,7 +97,7 @@ class _Builder:
         kind = type(predicate.values[0])
         if kind not in _TYPES or kind is bool or not all(map(_is_in_order, predicate.values)):
             return None
-        if kind is date or len(predicate.values) == 1:
+        if kind in _ASKED_BY_RANGE or len(predicate.values) == 1:
             least = Comparison(predicate.column, Operator.AT_LEAST, predicate.values[0])
             return self.node(AllOf((least, Comparison(predicate.column, Operator.AT_MOST, predicate.values[-1]))))
         # Java takes the two zeros for two numbers.
@@ -106,7 +111,7 @@ class _Builder:
         kind = type(value)
         if kind not in _TYPES or not _is_in_order(value):
             return None
-        if operator is Operator.EQUAL and (kind is date or (kind is float and value == 0)):
+        if operator is Operator.EQUAL and (kind in _ASKED_BY_RANGE or (kind is float and value == 0)):
             return self._one_of(OneOf(column, (value,)))
         if operator is Operator.EQUAL:
             return self._leaf(column, _EQUALS, _TYPES[kind], (value,))
@@ -199,6 +204,8 @@ class _KryoWriter:
             return varint(10) + struct.pack(">d", value)
         if isinstance(value, str):
             return varint(3) + self._string(value)
+        if isinstance(value, Decimal):
+            return self._class(_DECIMAL) + self._new() + _decimal(value)
         assert isinstance(value, date)
         noon = datetime.combine(value, time(12), UTC)
         return self._class(_DATE) + self._new() + _unsigned(int(noon.timestamp() * 1000))
@@ -222,6 +229,7 @@ class _KryoWriter:
 
 
 _NULL = b"\0"
+_LONG_DIGITS = 10**16
 
 
 def _again(place: int) -> bytes:
@@ -241,6 +249,27 @@ def _unsigned(value: int) -> bytes:
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
+
+
+def _decimal(value: Decimal) -> bytes:
+    """The fields of a HiveDecimalWritable: three longs of 16 digits each, places on both sides of the point, sign.
+
+    It has no zeros at its end, and none before the point alone.
+    """
+    sign, digits, exponent = value.as_tuple()
+    number = int("".join(map(str, digits)))
+    scale = -int(exponent)
+    while scale > 0 and number % 10 == 0:
+        number, scale = number // 10, scale - 1
+    number, scale = number * 10 ** max(-scale, 0), max(scale, 0)
+    if not number:
+        scale = 0
+    whole = len(str(number // 10**scale)) if number >= 10**scale else 0
+    longs = [number // _LONG_DIGITS**place % _LONG_DIGITS for place in range(3)]
+    signum = (number > 0) - 2 * (number > 0) * sign
+    not_serialized, scratch = -1, _NULL + _NULL
+    numbers = (*longs, whole, scale, not_serialized, signum)
+    return b"".join(map(_signed, numbers)) + scratch + b"\x01"
 
 
 def _text(text: str) -> bytes:

@@ -31,6 +31,18 @@ INFERRED_COLUMNS = 16
 """Of so many columns Spark may conclude what it likes: to set the setting and take it out again would cost more."""
 
 
+LISTS_AS_SETS = {"spark.sql.optimizer.inSetSwitchThreshold": "0"}
+"""Spark keeps the numbers and days of a list as a set.
+
+Up to 400 would be cases of the code that it generates, which is then compiled for each statement: 0.4 s of a processor
+for 200, where to look 2,000,000 numbers up in a set takes 0.1.
+"""
+
+
+SHORT_LIST = 10
+"""Of so many values Spark makes comparisons."""
+
+
 _WITH_KEYS = {"spark.sql.retainGroupColumns": "true"}
 
 

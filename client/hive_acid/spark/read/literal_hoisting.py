@@ -17,6 +17,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.conditions.failures import DAYS_AS_TEXTS, compares_as_they_are, texts_are_days
 from hive_acid.spark.conditions.literals import INTEGERS, type_name
 from hive_acid.spark.jvm.session_settings import is_on
+from hive_acid.spark.read.scan import hoisted
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 
 _, _COLUMN, _ = KEY_COLUMNS
@@ -48,7 +49,7 @@ def with_hoisted_literals(spark: SparkSession, condition: str, table: Table, ali
     tokens = _tokens(condition)
     columns = _whole_numbers(table.all_columns)
     if tokens and _is_plain(tokens, columns, alias.lower()) and _compares(tokens):
-        return "".join(_hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
+        return "".join(hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
     return _with_compared_hoisted(spark, condition, table, alias)
 
 
@@ -67,9 +68,9 @@ def _with_compared_hoisted(spark: SparkSession, condition: str, table: Table, al
         is_side = before in (*_COMPARISONS, "between", "and") and after in ("", ")", "and", "or")
         is_short = token.isdecimal() and len(token) <= _MOST_DIGITS
         if with_days and is_side and _TEXT_OF_DAY.fullmatch(token):
-            changed.append(_hoisted(f"DATE {token}", _COLUMN))
+            changed.append(hoisted(f"DATE {token}", _COLUMN))
         else:
-            changed.append(_hoisted(token, _COLUMN) if is_side and (is_short or _DAY.fullmatch(token)) else token)
+            changed.append(hoisted(token, _COLUMN) if is_side and (is_short or _DAY.fullmatch(token)) else token)
     return "".join(changed)
 
 
@@ -117,15 +118,6 @@ def _compares(tokens: list[str]) -> bool:
 
 def _is_name(token: str) -> bool:
     return token[0] == "`" or (token[0].isidentifier() and token.lower() not in _WORDS)
-
-
-def _hoisted(number: str, column: str) -> str:
-    """The number in a list, at a place that takes a column to compute; Spark still moves the condition to the scan.
-
-    Of a place that is null without the column Spark would conclude that it is not null, and push that, which replaces
-    the search argument of the scan.
-    """
-    return f"array({number})[coalesce({column} & 0, 0)]"
 
 
 def with_literals_put_back(words: str) -> str:

@@ -11,7 +11,7 @@ Ids that nobody needs are asked for under names that ORC takes for theirs and Sp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import quote
@@ -25,7 +25,8 @@ from hive_acid.format.names import Directory
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.conditions.predicates import Predicate, restricted
+from hive_acid.spark.conditions.row_filter import ROW_FILTER_OPTIONS, row_filter
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
@@ -40,7 +41,7 @@ PLACE_COLUMN = "__acid_place"
 
 _GHOST = "__acid_ghost"
 _ID_TYPES = (t.IntegerType(), t.LongType(), t.IntegerType(), t.LongType(), t.LongType())
-_WRITER = ID_COLUMNS[-1]
+_BUCKET, _WRITER = ID_COLUMNS[2], ID_COLUMNS[-1]
 _DOTLESS = str.maketrans("iI", "ıı")
 _MOST_LISTED_AT_ONCE = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -85,6 +86,7 @@ def scan(
     *,
     with_path: bool = False,
     wanted: Predicate | None = None,
+    never_null: Collection[str] = (),
     ids: Sequence[str] = ID_COLUMNS,
 ) -> DataFrame:
     """The visible events in `directories`, none of which may hold a file that is not an ACID one.
@@ -92,15 +94,16 @@ def scan(
     Columns are the five ids and `row` with the fields of `row`; if asked for, the file's path (`PATH_COLUMN`,
     URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty. Row
     groups in which no row is `wanted`, which speaks of the fields of `row`, are left out; take the fields by
-    `row_fields` then. Of the ids those that are not among `ids` may be null.
+    `row_fields` then. Other rows that are not `wanted` are left out, too, if it speaks of fields that are `never_null`
+    in a file. Of the ids those that are not among `ids` may be null.
     """
     whole = [directory for directory in directories if directory.all_visible]
     partial = [directory for directory in directories if not directory.all_visible]
     parts = []
     if whole or not partial:
-        parts.append(_events(spark, row, whole, with_path, wanted, ids))
+        parts.append(_events(spark, row, whole, with_path, wanted, never_null, ids))
     if partial:
-        found = _events(spark, row, partial, with_path, wanted, (*ids, _WRITER))
+        found = _events(spark, row, partial, with_path, wanted, never_null, (*ids, _WRITER))
         parts.append(found.where(_is_current(partial, write_ids)))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
@@ -111,11 +114,14 @@ def _events(
     directories: Sequence[ScanDirectory],
     with_path: bool,
     wanted: Predicate | None,
+    never_null: Collection[str],
     ids: Sequence[str],
 ) -> DataFrame:
     search = search_options(wanted, row.names) if wanted is not None else {}
+    fields = [field for field in row.fields if field.name in never_null]
     row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
     asked = [name if name in ids else _unread(name) for name in ID_COLUMNS]
+    first = _first_asked(wanted, row.names, fields, quoted(asked[0])) if wanted is not None and search else None
     kinds = [*_ID_TYPES, row]
     names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
     if not directories:
@@ -125,8 +131,9 @@ def _events(
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
     with configured(spark, _listed_in_few_tasks(paths)):
         reader = as_of(reader_of(spark, "orc"), hash(tuple(directory.stamp for directory in directories)))
-        read = loaded(reader.options(**search).schema(schema), paths)
-    events = read.where(_never_false(map(quoted, asked)))
+        read = loaded(reader.options(**search, **(ROW_FILTER_OPTIONS if first else {})).schema(schema), paths)
+    all_columns = _never_false(map(quoted, asked))
+    events = read.where(f"({all_columns}) AND ({first})" if first else all_columns)
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
     return projected(events, *(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
 
@@ -198,7 +205,30 @@ def row_fields(names: Iterable[str]) -> list[str]:
     It would push them under a name by which ORC finds no statistics, read each file's tail twice for it, and replace
     the search argument of the scan (data-path.md §1.2).
     """
-    return [f"if(operation = -1, null, {ROW_COLUMN}.{quoted(name)})" for name in names]
+    return [_row_field(name) for name in names]
+
+
+def _row_field(name: str, operation: str = "operation") -> str:
+    return f"if({operation} = -1, null, {ROW_COLUMN}.{quoted(name)})"
+
+
+def hoisted(number: str, column: str) -> str:
+    """The number in a list, at a place that takes a column to compute; Spark still moves the condition to the scan.
+
+    So it is not in the code that Spark generates. Of a place that is null without the column Spark would conclude that
+    it is not null, and push that, which replaces the search argument of the scan.
+    """
+    return f"array({number})[coalesce({column} & 0, 0)]"
+
+
+def _first_asked(
+    wanted: Predicate, names: Sequence[str], fields: Sequence[t.StructField], operation: str
+) -> str | None:
+    """What Spark asks of each row first if ORC is to ask its search argument of each, too; None if it is not."""
+    said = restricted(wanted, names)
+    if said is None:
+        return None
+    return row_filter(said, fields, lambda name: _row_field(name, operation), lambda number: hoisted(number, _BUCKET))
 
 
 def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[str]:

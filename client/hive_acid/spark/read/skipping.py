@@ -31,6 +31,7 @@ from hive_acid.spark.conditions.predicates import (
     OneOf,
     Operator,
     Predicate,
+    columns_of,
     is_beyond,
     may_match,
     restricted,
@@ -52,6 +53,9 @@ INTEGER_RANGES = {
     "bigint": (-(2**63), 2**63 - 1),
 }
 """Between which values the types of whole numbers reach."""
+
+_STORED_AS = {"integer": "int", "numeric": "decimal", "dec": "decimal", "double precision": "double"}
+"""The types of ORC for names that it has others for."""
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
@@ -188,6 +192,41 @@ def with_files_pruned(state: TableState, wanted: Predicate | None) -> TableState
         return replace(state, left_out=left_out)
     left = tuple(_without(partition, pruned_files) for partition in state.partitions)
     return replace(state, partitions=left, left_out=left_out)
+
+
+def never_null(state: TableState, predicate: Predicate | None) -> frozenset[str]:
+    """The columns of a predicate that have a value of their type in each row of all data files, as their tails say.
+
+    None are told if there is a file without ACID columns, one that is being written, or one whose tail is not known.
+    """
+    asked = restricted(predicate, [column.name for column in state.table.columns])
+    candidates = _candidates(state.partitions)
+    if asked is None or any(found.directory.unfinished for found in candidates):
+        return frozenset()
+    paths = [found.path for found in candidates]
+    if len(paths) < sum(len(found.data_files) for found in state.partitions) or SHARED.missing(paths):
+        return frozenset()
+    tails = tails_of(paths)
+    columns = {column.name: column for column in state.table.columns}
+    told = [
+        column
+        for name in columns_of(asked)
+        if (column := columns[name]) and all(_is_filled(state.table, column, tail) for tail in tails or ())
+    ]
+    return frozenset(column.name for column in told if tails is not None)
+
+
+def _is_filled(table: Table, column: catalog.Column, tail: Tail) -> bool:
+    """Whether a file has a value in each row of a column, and has it as the table does, so that none gets lost."""
+    found = statistics_of(table, tail)(column.name)
+    if found is None or found.has_null or found.values != tail.rows:
+        return False
+    row = tail.column(ROW_COLUMN, column.name)
+    stored = tail.types[row] if row is not None else None
+    kind = type_name(column)
+    if stored is None or stored.kind != _STORED_AS.get(kind, kind):
+        return False
+    return stored.kind != "decimal" or (stored.precision, stored.scale) == digits_of(column)
 
 
 class Touched(NamedTuple):

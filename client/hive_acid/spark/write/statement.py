@@ -45,10 +45,10 @@ from hive_acid.format.properties import replaced_by
 from hive_acid.format.rows import RowId, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.spark.conditions.arithmetic import Span
-from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.conditions.predicates import Predicate, longest_list
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.causes import is_of_files, last_cause
-from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
+from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, LISTS_AS_SETS, NOT_INFERRED, SHORT_LIST, configured
 from hive_acid.spark.jvm.unjoined import unjoined
 from hive_acid.spark.keys.key_check import KeyCheck
 from hive_acid.spark.limits import DEFAULT, Limits
@@ -389,11 +389,13 @@ class Statement:
     def reading(self) -> Iterator[None]:
         """Within the block a job reads `target` in tasks of even shares, and its plan is made soon, however wide it is.
 
-        Both unless the session has its own idea of them.
+        Values of long lists are not in its code. All unless the session has its own idea of it.
         """
         settings = BY_SIZE if len(self._sizes) > FILES_PER_PARTITION else {}
         if self._found is not None and len(self.table.all_columns) > INFERRED_COLUMNS:
             settings = {**settings, **NOT_INFERRED}
+        if self._found is not None and longest_list(self._found[0]) > SHORT_LIST:
+            settings = {**settings, **LISTS_AS_SETS}
         with configured(self.context.spark, settings, gives_way=True):
             yield
 

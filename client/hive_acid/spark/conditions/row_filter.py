@@ -1,0 +1,105 @@
+"""Row filters: a predicate as a condition that Spark asks of each row before all others.
+
+ORC can be told to ask a search argument of each row, too: of the rows that do not meet it the other columns are not
+decoded, and hold what was in their place before. So Spark has to leave these rows out before it looks at anything else
+of them, by the very predicate.
+
+In ORC 2.3 the fields of a struct lose two things once ORC has passed over rows: which of them are null,
+and that a value stands for all rows of the batch, which only texts make use of (data-path.md §1.2). So neither texts
+are asked, nor fields that may be null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from decimal import Decimal
+
+from pyspark.sql import types as t
+
+from hive_acid.format.orc.statistics import Bound
+from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Predicate
+from hive_acid.spark.jvm.job_settings import SHORT_LIST
+
+ROW_FILTER_OPTIONS = {"orc.sarg.to.filter": "true"}
+"""By which ORC asks its search argument of each row."""
+
+_ASKED = (
+    t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
+    t.DateType,
+)  # fmt: skip
+_WHOLE_NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+
+
+def row_filter(
+    predicate: Predicate, fields: Sequence[t.StructField], column: Callable[[str], str], hoisted: Callable[[str], str]
+) -> str | None:
+    """The predicate as SQL; None if it speaks of others than `fields`, or ORC and Spark might see it in two ways.
+
+    It holds for each row that meets the predicate, and for none that does not meet the search argument made of it.
+    `fields` have a value in each row. `column` is how one is called in SQL, `hoisted` a number that is kept out of
+    generated code.
+    """
+    return _Words({field.name: field.dataType for field in fields}, column, hoisted).of(predicate)
+
+
+class _Words:
+    """From a predicate to SQL, None for what has no words."""
+
+    def __init__(
+        self, types: dict[str, t.DataType], column: Callable[[str], str], hoisted: Callable[[str], str]
+    ) -> None:
+        self._types = types
+        self._column = column
+        self._hoisted = hoisted
+
+    def of(self, predicate: Predicate) -> str | None:
+        if isinstance(predicate, AllOf | AnyOf):
+            parts = [self.of(part) for part in predicate.parts]
+            known = [f"({part})" for part in parts if part is not None]
+            return (
+                (" AND " if isinstance(predicate, AllOf) else " OR ").join(known) if len(known) == len(parts) else None
+            )
+        kind, column = self._types.get(predicate.column), self._column(predicate.column)
+        if not isinstance(kind, _ASKED):
+            return None
+        if isinstance(predicate, NullTest):
+            return f"{column} IS {'' if predicate.is_null else 'NOT '}NULL"
+        if isinstance(predicate, Comparison):
+            value = self._value(predicate.value, kind)
+            return None if value is None else f"{column} {predicate.operator.value} {value}"
+        return self._one_of(predicate, kind, column)
+
+    def _one_of(self, predicate: OneOf, kind: t.DataType, column: str) -> str | None:
+        values = predicate.values
+        if isinstance(kind, t.DateType) and len(values) > SHORT_LIST:
+            # ORC is asked for a range, too.
+            values = values[0], values[-1]
+            words = [self._value(value, kind) for value in values]
+            return None if None in words else f"{column} BETWEEN {words[0]} AND {words[1]}"
+        if isinstance(kind, _WHOLE_NUMBERS) and len(values) > SHORT_LIST:
+            # A set of BIGINTs is no code. Without the sum Spark would make it one of the column's type.
+            return f"{column} + 0L IN ({', '.join(f'{value}L' for value in values)})"
+        if isinstance(kind, t.FloatType | t.DoubleType):
+            return None  # the zeros of both signs are two numbers to a set
+        listed = [word for value in values if (word := self._value(value, kind)) is not None]
+        return f"{column} IN ({', '.join(listed)})" if len(listed) == len(values) else None
+
+    def _value(self, value: Bound, kind: t.DataType) -> str | None:
+        if isinstance(value, bool):
+            return str(value).lower() if isinstance(kind, t.BooleanType) else None
+        if isinstance(value, int):
+            return self._hoisted(f"{value}L") if isinstance(kind, _WHOLE_NUMBERS) else None
+        if isinstance(value, float):
+            return self._hoisted(f"{value!r}D") if isinstance(kind, t.FloatType | t.DoubleType) else None
+        if isinstance(value, Decimal):
+            return _decimal(value, kind) if isinstance(kind, t.DecimalType) else None
+        if isinstance(value, date) and isinstance(kind, t.DateType):
+            return self._hoisted(f"DATE'{value.isoformat()}'")
+        return None
+
+
+def _decimal(value: Decimal, kind: t.DecimalType) -> str | None:
+    """In the column's own type, with which Spark compares without a conversion."""
+    fits = abs(value) < Decimal(10) ** (kind.precision - kind.scale)
+    return f"CAST('{value:f}' AS DECIMAL({kind.precision}, {kind.scale}))" if fits else None
