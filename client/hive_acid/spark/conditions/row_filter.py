@@ -4,21 +4,30 @@ ORC can be told to ask a search argument of each row, too: of the rows that do n
 decoded, and hold what was in their place before. So Spark has to leave these rows out before it looks at anything else
 of them, by the very predicate.
 
-In ORC 2.3 the fields of a struct lose two things once ORC has passed over rows: which of them are null,
-and that a value stands for all rows of the batch, which only texts make use of (data-path.md §1.2). So neither texts
-are asked, nor fields that may be null.
+In ORC 2.3 the fields of a struct lose two things once ORC has passed over rows: which of them are null, and that a
+value stands for all rows of the batch, which only texts make use of (data-path.md §1.2). So no texts are asked, and
+fields that may be null only if what is in the place of a null is refused, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
 from pyspark.sql import types as t
 
-from hive_acid.format.orc.statistics import Bound
-from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Predicate
+from hive_acid.format.orc.statistics import Bound, ColumnStatistics
+from hive_acid.spark.conditions.predicates import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    NullTest,
+    OneOf,
+    Predicate,
+    columns_of,
+    may_match,
+)
 from hive_acid.spark.jvm.job_settings import SHORT_LIST
 
 ROW_FILTER_OPTIONS = {"orc.sarg.to.filter": "true"}
@@ -29,25 +38,53 @@ _ASKED = (
     t.DateType,
 )  # fmt: skip
 _WHOLE_NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+_SHOWN_FOR_NULL: Sequence[tuple[tuple[type[t.DataType], ...], Bound]] = (
+    (_WHOLE_NUMBERS, 1),
+    ((t.DateType,), date(1970, 1, 2)),
+    ((t.BooleanType,), True),
+)
+"""What ORC has in its vectors where there is no value."""
 
 
 def row_filter(
-    predicate: Predicate, fields: Sequence[t.StructField], column: Callable[[str], str], hoisted: Callable[[str], str]
+    predicate: Predicate,
+    types: Mapping[str, t.DataType],
+    nullable: Collection[str],
+    column: Callable[[str], str],
+    hoisted: Callable[[str], str],
 ) -> str | None:
-    """The predicate as SQL; None if it speaks of others than `fields`, or ORC and Spark might see it in two ways.
+    """The predicate as SQL; None if it speaks of others than `types` has, or ORC and Spark might see it in two ways.
 
     It holds for each row that meets the predicate, and for none that does not meet the search argument made of it.
-    `fields` have a value in each row. `column` is how one is called in SQL, `hoisted` a number that is kept out of
-    generated code.
+    `types` are those of fields, of which some are `nullable`. `column` is how one is called in SQL, `hoisted` a number
+    that is kept out of generated code.
     """
-    return _Words({field.name: field.dataType for field in fields}, column, hoisted).of(predicate)
+    asked = columns_of(predicate)
+    if not asked <= types.keys() or not all(
+        _refuses_null(predicate, name, types[name]) for name in asked & set(nullable)
+    ):
+        return None
+    return _Words(types, column, hoisted).of(predicate)
+
+
+def _refuses_null(predicate: Predicate, name: str, kind: t.DataType) -> bool:
+    """Whether no row in which a field is null meets the predicate, even if Spark is shown what ORC has in its place."""
+    shown = next((value for types, value in _SHOWN_FOR_NULL if isinstance(kind, types)), None)
+    if shown is None:
+        return False
+    known = ColumnStatistics(1, False, shown, shown)
+    parts = predicate.parts if isinstance(predicate, AllOf) else (predicate,)
+    return any(
+        isinstance(part, Comparison | OneOf) and part.column == name and not may_match(part, lambda _: known)
+        for part in parts
+    )
 
 
 class _Words:
     """From a predicate to SQL, None for what has no words."""
 
     def __init__(
-        self, types: dict[str, t.DataType], column: Callable[[str], str], hoisted: Callable[[str], str]
+        self, types: Mapping[str, t.DataType], column: Callable[[str], str], hoisted: Callable[[str], str]
     ) -> None:
         self._types = types
         self._column = column
@@ -60,7 +97,7 @@ class _Words:
             return (
                 (" AND " if isinstance(predicate, AllOf) else " OR ").join(known) if len(known) == len(parts) else None
             )
-        kind, column = self._types.get(predicate.column), self._column(predicate.column)
+        kind, column = self._types[predicate.column], self._column(predicate.column)
         if not isinstance(kind, _ASKED):
             return None
         if isinstance(predicate, NullTest):

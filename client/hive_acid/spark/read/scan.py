@@ -11,9 +11,11 @@ Ids that nobody needs are asked for under names that ORC takes for theirs and Sp
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
+from types import MappingProxyType
 from urllib.parse import quote
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -86,7 +88,7 @@ def scan(
     *,
     with_path: bool = False,
     wanted: Predicate | None = None,
-    never_null: Collection[str] = (),
+    stored: Mapping[str, bool] = MappingProxyType({}),
     ids: Sequence[str] = ID_COLUMNS,
 ) -> DataFrame:
     """The visible events in `directories`, none of which may hold a file that is not an ACID one.
@@ -94,16 +96,17 @@ def scan(
     Columns are the five ids and `row` with the fields of `row`; if asked for, the file's path (`PATH_COLUMN`,
     URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty. Row
     groups in which no row is `wanted`, which speaks of the fields of `row`, are left out; take the fields by
-    `row_fields` then. Other rows that are not `wanted` are left out, too, if it speaks of fields that are `never_null`
-    in a file. Of the ids those that are not among `ids` may be null.
+    `row_fields` then. Other rows that are not `wanted` are left out, too, where ORC can be asked row by row: of fields
+    that all files have `stored` in their own type, which says whether one may be null. Of the ids those that are not
+    among `ids` may be null.
     """
     whole = [directory for directory in directories if directory.all_visible]
     partial = [directory for directory in directories if not directory.all_visible]
     parts = []
     if whole or not partial:
-        parts.append(_events(spark, row, whole, with_path, wanted, never_null, ids))
+        parts.append(_events(spark, row, whole, with_path, wanted, stored, ids))
     if partial:
-        found = _events(spark, row, partial, with_path, wanted, never_null, (*ids, _WRITER))
+        found = _events(spark, row, partial, with_path, wanted, stored, (*ids, _WRITER))
         parts.append(found.where(_is_current(partial, write_ids)))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
@@ -114,14 +117,17 @@ def _events(
     directories: Sequence[ScanDirectory],
     with_path: bool,
     wanted: Predicate | None,
-    never_null: Collection[str],
+    stored: Mapping[str, bool],
     ids: Sequence[str],
 ) -> DataFrame:
     search = search_options(wanted, row.names) if wanted is not None else {}
-    fields = [field for field in row.fields if field.name in never_null]
+    fields = {field.name: field.dataType for field in row.fields if field.name in stored}
     row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
     asked = [name if name in ids else _unread(name) for name in ID_COLUMNS]
-    first = _first_asked(wanted, row.names, fields, quoted(asked[0])) if wanted is not None and search else None
+    first = None
+    if search and (said := restricted(wanted, row.names)) is not None:
+        nullable = frozenset(name for name, may_be_null in stored.items() if may_be_null)
+        first = row_filter(said, fields, nullable, partial(_row_field, operation=quoted(asked[0])), _hoisted)
     kinds = [*_ID_TYPES, row]
     names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
     if not directories:
@@ -221,14 +227,8 @@ def hoisted(number: str, column: str) -> str:
     return f"array({number})[coalesce({column} & 0, 0)]"
 
 
-def _first_asked(
-    wanted: Predicate, names: Sequence[str], fields: Sequence[t.StructField], operation: str
-) -> str | None:
-    """What Spark asks of each row first if ORC is to ask its search argument of each, too; None if it is not."""
-    said = restricted(wanted, names)
-    if said is None:
-        return None
-    return row_filter(said, fields, lambda name: _row_field(name, operation), lambda number: hoisted(number, _BUCKET))
+def _hoisted(number: str) -> str:
+    return hoisted(number, _BUCKET)
 
 
 def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[str]:

@@ -194,39 +194,39 @@ def with_files_pruned(state: TableState, wanted: Predicate | None) -> TableState
     return replace(state, partitions=left, left_out=left_out)
 
 
-def never_null(state: TableState, predicate: Predicate | None) -> frozenset[str]:
-    """The columns of a predicate that have a value of their type in each row of all data files, as their tails say.
+def stored_as_declared(state: TableState, predicate: Predicate | None) -> dict[str, bool]:
+    """The columns of a predicate that all data files have in the table's own type, and whether one may be null.
 
     None are told if there is a file without ACID columns, one that is being written, or one whose tail is not known.
     """
     asked = restricted(predicate, [column.name for column in state.table.columns])
     candidates = _candidates(state.partitions)
-    if asked is None or any(found.directory.unfinished for found in candidates):
-        return frozenset()
     paths = [found.path for found in candidates]
-    if len(paths) < sum(len(found.data_files) for found in state.partitions) or SHARED.missing(paths):
-        return frozenset()
-    tails = tails_of(paths)
+    files = sum(len(found.data_files) for found in state.partitions)
+    if asked is None or len(paths) < files or any(found.directory.unfinished for found in candidates):
+        return {}
+    tails = None if SHARED.missing(paths) else tails_of(paths)
     columns = {column.name: column for column in state.table.columns}
-    told = [
-        column
-        for name in columns_of(asked)
-        if (column := columns[name]) and all(_is_filled(state.table, column, tail) for tail in tails or ())
-    ]
-    return frozenset(column.name for column in told if tails is not None)
+    told = {}
+    for name in columns_of(asked) if tails is not None else ():
+        found = [_nulls(state.table, columns[name], tail) for tail in tails or ()]
+        if None not in found:
+            told[name] = True in found
+    return told
 
 
-def _is_filled(table: Table, column: catalog.Column, tail: Tail) -> bool:
-    """Whether a file has a value in each row of a column, and has it as the table does, so that none gets lost."""
-    found = statistics_of(table, tail)(column.name)
-    if found is None or found.has_null or found.values != tail.rows:
-        return False
-    row = tail.column(ROW_COLUMN, column.name)
-    stored = tail.types[row] if row is not None else None
-    kind = type_name(column)
-    if stored is None or stored.kind != _STORED_AS.get(kind, kind):
-        return False
-    return stored.kind != "decimal" or (stored.precision, stored.scale) == digits_of(column)
+def _nulls(table: Table, column: catalog.Column, tail: Tail) -> bool | None:
+    """Whether a row of a file may have no value in a column; None if its values are of another type or not known."""
+    at = tail.column(ROW_COLUMN, column.name)
+    if at is None:
+        return None
+    stored, kind = tail.types[at], type_name(column)
+    if stored.kind != _STORED_AS.get(kind, kind):
+        return None
+    if stored.kind == "decimal" and (stored.precision, stored.scale) != digits_of(column):
+        return None
+    found = tail.statistics(at)
+    return found.has_null or found.values != tail.rows
 
 
 class Touched(NamedTuple):

@@ -60,7 +60,7 @@ from hive_acid.spark.read.scan import (
     row_fields,
     scan,
 )
-from hive_acid.spark.read.skipping import never_null, touched_by_deletes
+from hive_acid.spark.read.skipping import stored_as_declared, touched_by_deletes
 from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, shown
@@ -157,8 +157,8 @@ class _Reading:
     in_one_scan: bool = False
     early: Choosing | None = None
     with_deleted: bool = False
-    never_null: frozenset[str] = frozenset()
-    """Columns of `wanted` of which ORC may be asked row by row."""
+    stored: Mapping[str, bool] = field(default_factory=dict)
+    """Columns of `wanted` that all files have as they are declared, and whether they may be null."""
 
     def chosen(self, rows: DataFrame) -> DataFrame:
         """What `early` keeps of some rows."""
@@ -176,7 +176,7 @@ class _Reading:
 
 def _rows(reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | None = None) -> tuple[DataFrame, ReadPlan]:
     state = reading.state
-    reading = replace(reading, never_null=never_null(state, reading.wanted))
+    reading = replace(reading, stored=stored_as_declared(state, reading.wanted))
     told_by_path = tuple(found for found in state.partitions if found.is_told_by_path)
     together = _PartitionGroup(reading, told_by_path)
     apart = [_PartitionGroup(reading, (found,)) for found in state.partitions if not found.is_told_by_path]
@@ -283,11 +283,11 @@ class _PartitionGroup:
     ) -> DataFrame:
         row = row_type(self._table.columns if columns is None else columns)
         with_path = bool(self._table.partition_keys) and not self._is_elsewhere
-        filled = self.reading.never_null
+        stored = self.reading.stored
         return self._with_texts(
             scan(
                 self._spark, row, found, self._state.write_ids,
-                with_path=with_path, wanted=wanted, never_null=filled, ids=ids,
+                with_path=with_path, wanted=wanted, stored=stored, ids=ids,
             )
         )  # fmt: skip
 
