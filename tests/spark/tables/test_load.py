@@ -169,7 +169,7 @@ def test_what_is_no_plain_orc_file_is_refused(simple: Any, tmp_path: Path, spark
     with pytest.raises(FormatError, match="no ORC file"):
         simple.load_data("d.t", str(text))
     simple.insert("d.t", spark.createDataFrame([(1, "n1")], "id int, name string"))
-    delta = location_of(simple, "d.t") / "delta_0000001_0000001_0000"
+    (delta,) = location_of(simple, "d.t").glob("delta_*")
     elsewhere = tmp_path / "moved"
     elsewhere.mkdir()
     (elsewhere / "x").write_bytes((delta / "bucket_00000").read_bytes())
@@ -228,8 +228,7 @@ def test_files_of_a_clustered_table_keep_their_buckets(acid: AcidSession, tmp_pa
     for name in ("000001_0", "000001_0_copy_1"):
         write_orc(tmp_path / "in" / name, [1])
     assert acid.load_data("d.t", str(tmp_path / "in")) == 2
-    names = ["delta_0000001_0000001_0000/000001_0", "delta_0000001_0000001_0000/000001_0_copy_1"]
-    assert names_in(location_of(acid, "d.t")) == names
+    assert [path.rpartition("/")[2] for path in names_in(location_of(acid, "d.t"))] == ["000001_0", "000001_0_copy_1"]
 
 
 def test_partitions_are_added_with_the_files_at_a_location(acid: AcidSession, tmp_path: Path) -> None:
