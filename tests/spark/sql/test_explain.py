@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ def said(caplog: Any) -> Any:
     return "\n\n".join(record.getMessage() for record in caplog.records if record.name == OF_PLANS)
 
 
+def parts_of(plan: str) -> Any:
+    return sorted(re.split(r"\n(?=\S)", plan))
+
+
 @pytest.fixture
 def told(acid: AcidSession, db: Any, caplog: pytest.LogCaptureFixture) -> Any:
     """A function: what EXPLAIN says of a statement, which is then run and says the same."""
@@ -55,7 +60,8 @@ def told(acid: AcidSession, db: Any, caplog: pytest.LogCaptureFixture) -> Any:
         until(lambda: not open_transactions(db), between=gc.collect)
         caplog.clear()
         acid.sql(text).collect()
-        assert said(caplog) == plan
+        # Tables are read when they are planned: those of a statement that writes at once, others by and by.
+        assert parts_of(said(caplog)) == parts_of(plan)
         return plan
 
     return told
