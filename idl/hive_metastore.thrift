@@ -2649,6 +2649,41 @@ struct HiveAcidOrphansResponse {
   2: optional string goOnAfter
 }
 
+// One of a table's partitions. Two that have had the same name, one after the other, have different ids.
+struct HiveAcidPartition {
+  1: required string name
+  2: required i64 id
+  3: optional string location
+}
+
+struct HiveAcidPartitionsRequest {
+  1: required string dbname
+  2: required string tablename
+}
+
+struct HiveAcidPartitionsResponse {
+  1: required list<HiveAcidPartition> partitions
+}
+
+// Whether the directories of a table that transaction `txnid` reads, and of these of its partitions, are still what they
+// were when it was told their ids and locations.
+struct HiveAcidMovedRequest {
+  1: required i64 txnid
+  2: required string dbname
+  3: required string tablename
+  4: required i64 tableId
+  5: required string location
+  6: required list<HiveAcidPartition> partitions
+}
+
+// What is not there any more under its id and at its location: the names of partitions that were dropped, of which the
+// Cleaner keeps the files for the transaction, and of all others. The table is dropped, and kept, or moved likewise.
+struct HiveAcidMovedResponse {
+  1: required bool isMoved
+  2: required list<string> kept
+  3: required list<string> moved
+}
+
 // Commits a transaction, and gives a table that it has overwritten whole the definition of its new rows, both or
 // neither. Columns, buckets and parameters may be others than before; the rest is left as it is. With a successor the
 // table is dropped, and that one, which is called hive_acid_successor_<txnid>, gets its name, its owner, its privileges
@@ -2980,6 +3015,8 @@ service ThriftHiveMetastore {
   HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns)
   HiveAcidBeginResponse hive_acid_begin(1: HiveAcidBeginRequest rqst) throws (1: MetaException o1)
   HiveAcidCommitRowsResponse hive_acid_commit_rows(1: HiveAcidCommitRowsRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: MetaException o3)
+  HiveAcidMovedResponse hive_acid_moved(1: HiveAcidMovedRequest rqst) throws (1: MetaException o1)
+  HiveAcidPartitionsResponse hive_acid_partitions(1: HiveAcidPartitionsRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   HiveAcidPressureResponse hive_acid_pressure(1: HiveAcidPressureRequest rqst) throws (1: MetaException o1)
   HiveAcidOrphansResponse hive_acid_orphans(1: HiveAcidOrphansRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   HiveAcidRemovalsResponse hive_acid_removals(1: HiveAcidRemovalsRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)

@@ -161,6 +161,8 @@ ANY on table db_name tbl_name
     get_partitions_ps get_partitions_ps_with_auth get_partitions_pspec get_partitions_with_auth
 ANY on table partitionReq.dbName partitionReq.tblName partitionReq.catName
     fetch_partition_names_req
+ANY on table rqst.dbname rqst.tablename
+    hive_acid_partitions
 ANY on table req.dbName req.tblName req.catName
     get_partition_names_ps_req get_partition_names_req get_partition_req get_partitions_by_expr
     get_partitions_by_filter_req get_partitions_ps_with_auth_req get_partitions_req get_partitions_spec_by_expr
@@ -212,7 +214,7 @@ ANY on full rqst.seen[]
 INSERT|UPDATE|DELETE|ALTER|DROP on full rqst.written[]
     hive_acid_begin
 own txn rqst.txnid
-    hive_acid_commit_rows
+    hive_acid_commit_rows hive_acid_moved
 own txn ids.txnid when ids.txnid
 own lock ids.lockid when ids.lockid
     heartbeat

@@ -130,6 +130,14 @@ class Partition:
     name: str = ""
 
 
+class PartitionPlace(NamedTuple):
+    """A partition by its id, which no other one has, not even a later one of the name, and where it lies."""
+
+    name: str
+    id: int
+    location: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class TableSummary:
     """What a list of tables shows of one."""

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from hive_acid.errors import InvalidOperationError, MetaError
-from metastore.catalog.models import Table
+from metastore.catalog.models import Partition, Table
 from metastore.store.database import Database
 
 _ATTEMPTS = 8
@@ -89,10 +89,10 @@ def forget_partitions(connection: Connection, table: Table, names: Sequence[str]
         connection.execute(select(func.compaction_forget_partitions(table.database, table.name, list(names))))
 
 
-def rename_partition(connection: Connection, table: Table, old: str, new: str) -> None:
-    """A partition has another name."""
-    if table.is_transactional and old != new:
-        names = (table.database, table.name, old, new)
+def rename_partition(connection: Connection, table: Table, old: Partition, new: str) -> None:
+    """A partition has another name, and its directory maybe another place."""
+    if table.is_transactional and old.name != new:
+        names = (table.database, table.name, old.name, new)
         connection.execute(select(func.compaction_forget_partitions(table.database, table.name, [new])))
         connection.execute(select(func.txn_rename_partition(*names)))
-        connection.execute(select(func.compaction_rename_partition(*names)))
+        connection.execute(select(func.compaction_rename_partition(*names, old.location)))

@@ -21,6 +21,7 @@ from metastore.rpc.handlers.catalog import (
     databases,
     functions,
     partition_lists,
+    partition_places,
     partitions,
     statistics,
     table_lists,
@@ -49,6 +50,7 @@ class Rpc(SimpleNamespace):
             | table_lists.handlers(catalog)
             | partitions.handlers(catalog)
             | partition_lists.handlers(catalog)
+            | partition_places.handlers(catalog.partitions)
             | statistics.handlers(catalog)
             | functions.handlers(catalog.functions)
             | session.handlers(settings, CallCounts(), catalog.uuid, lambda: None)

@@ -85,7 +85,7 @@ class PartitionMoves:
                 self._neighbours.claim(connection, [new.location or ""], stands, Own(stands.id, (old.name, new.name)))
             if connection.execute(chosen.values(records.partition_row(stands, new))).rowcount == 0:
                 raise InvalidOperationError(f"partition {old.name} of {owner.full_name} was changed by another one")
-            rename_partition(connection, stands, old.name, name)
+            rename_partition(connection, stands, old, name)
             changes.partitions_altered(connection, stands, [(old, new)])
 
         try:

@@ -15,10 +15,11 @@ from sqlalchemy import ColumnElement, Row, Select, func, select
 
 from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hive_acid.format.partitions import partition_name
+from hive_acid.ids import TxnId
 from metastore.catalog import records
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.lookup import TableLookup
-from metastore.catalog.models import Partition, Table
+from metastore.catalog.models import Partition, PartitionPlace, Table
 from metastore.catalog.names import name_of_values, partition_values, spec_of_name, values_by_key
 from metastore.catalog.partition.conditions import Condition, KeyNames, Translation
 from metastore.catalog.partition.expressions import expression_condition
@@ -107,6 +108,27 @@ class Partitions:
         """The names of the partitions that `matching` finds, however many."""
         query = _names_of(owner, *prefix_conditions(owner, values)).order_by(PARTITION.c.name)
         return Rows(self._db, query, _first, limit, batch=_NAMES_BATCH)
+
+    def places(self, owner: Table) -> Rows[PartitionPlace]:
+        """Where all partitions lie, however many."""
+        query = select(PARTITION.c.name, PARTITION.c.id, PARTITION.c.location).where(PARTITION.c.table_id == owner.id)
+        query = query.order_by(PARTITION.c.name)
+        return Rows(self._db, query, lambda row: PartitionPlace(*row), batch=_NAMES_BATCH)
+
+    def moved(
+        self, txn_id: TxnId, database: str, table: str, table_id: int, location: str, places: Sequence[PartitionPlace]
+    ) -> tuple[bool, list[str], list[str]]:
+        """What of a table that was at `location` is not at these places any more, under its ids.
+
+        Whether that is so of the table itself, if its files are not kept for the transaction; the names of partitions
+        that were dropped, and are kept; and the names of those that are not. Nobody need be left of the table.
+        """
+        names = {place.id: place.name for place in places}
+        asked = [place.id for place in places], [place.location or "" for place in places]
+        found = self._db.call("moved_places", txn_id, database, table, table_id, location, *asked)
+        kept = [names[one] for one, is_kept in found if one is not None and is_kept]
+        moved = [names[one] for one, is_kept in found if one is not None and not is_kept]
+        return (None, False) in found, kept, moved
 
     def named(self, owner: Table, names: Collection[str]) -> Rows[Partition]:
         """Those of the named partitions that exist."""

@@ -143,6 +143,8 @@ def _submit(
         properties = {"location": place, "ifPurge": str(request.purge).lower()}
         if place in trash:
             properties["trash"] = trash[place]
+        if (ids := connection.execute(select(func.ids_at(table.database, table.name, place))).scalar()) is not None:
+            properties["ids"] = ids
         submitted = func.submit_for_cleanup(
             "a", table.database, table.name, None, json.dumps(properties), None, None, None, None, request.txn_id
         )

@@ -23,7 +23,8 @@ BEGIN
                             properties)
     SELECT 'r', 'a', in_db, in_tbl, NULL, clock_timestamp(), clock_timestamp(), horizon,
            coalesce((SELECT w.last_write_id FROM write_id_counter w WHERE w.db = in_db AND w.tbl = in_tbl), 0),
-           jsonb_strip_nulls(jsonb_build_object('location', p.place, 'trash', p.trash))
+           jsonb_strip_nulls(jsonb_build_object(
+               'location', p.place, 'trash', p.trash, 'ids', ids_at(in_db, in_tbl, p.place)))
       FROM unnest(places, trashes) AS p (place, trash);
     RETURN true;
 END

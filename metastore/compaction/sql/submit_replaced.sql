@@ -8,6 +8,7 @@ LANGUAGE sql AS $$
     SELECT min(s.outcome)
       FROM unnest(partitions, places) AS r (partition, place),
            LATERAL submit_for_cleanup(
-               'a', in_db, in_tbl, r.partition, jsonb_strip_nulls(jsonb_build_object('location', r.place))::text, NULL,
+               'a', in_db, in_tbl, r.partition, jsonb_strip_nulls(jsonb_build_object(
+                   'location', r.place, 'ids', ids_at(in_db, in_tbl, r.place)))::text, NULL,
                NULL, NULL, in_highest_write_id, in_txn_id) AS s
 $$;

@@ -75,7 +75,7 @@ def test_long_messages_are_cut(service: CompactionService) -> None:
     [
         ("SELECT compaction_forget_table('db', 't')", []),
         ("SELECT compaction_forget_partitions('db', 't', '{p=1}')", [None, "p=2"]),
-        ("SELECT compaction_rename_partition('db', 't', 'p=1', 'p=3')", [None, "p=2", "p=3"]),
+        ("SELECT compaction_rename_partition('db', 't', 'p=1', 'p=3', NULL)", [None, "p=2", "p=3"]),
         ("SELECT compaction_rename_table('db', 't', 'db', 'other')", []),
     ],
 )

@@ -38,8 +38,9 @@ READERS = re.compile(
     r"(get|list|show|fetch|is|flush)[A-Z_]|find_columns|partition_name|heartbeat|translate_|scheduled_query"
 )
 PASSED_BY = {
-    "aliveSince", "add_write_ids_to_min_history", "check_lock", "hive_acid_pressure", "hive_acid_why", "lock",
-    "open_txns", "reinitialize", "set_ugi", "setMetaConf", "shutdown", "unlock",
+    "aliveSince", "add_write_ids_to_min_history", "check_lock", "hive_acid_moved", "hive_acid_partitions",
+    "hive_acid_pressure", "hive_acid_why", "lock", "open_txns", "reinitialize", "set_ugi", "setMetaConf", "shutdown",
+    "unlock",
 }  # fmt: skip
 
 
