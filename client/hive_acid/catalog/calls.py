@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hive_acid.catalog.constraints import Constraint, structs
 from hive_acid.catalog.table import Table, table_from_wire
-from hive_acid.errors import THRIFT_ERRORS
+from hive_acid.errors import THRIFT_ERRORS, UnknownMethodError
 from hive_acid.ids import TxnId
 from hive_acid.protocol import Question
 from hive_acid.transport import Transport
@@ -19,8 +19,30 @@ LONGEST_NAME_LIST = 32_767
 """``max_parts`` travels as i16; -1 asks for all (wire.md §4.2)."""
 
 
+class PartitionPlace(NamedTuple):
+    """A partition by its id, which no other one has, not even a later one of the name, and where it lies."""
+
+    name: str
+    id: int
+    location: str
+
+
+class Moved(NamedTuple):
+    """What is not there any more under its id and at its place: whether the table, and the names of partitions.
+
+    Those `kept` were dropped, and the files are kept for the transaction that has asked; of those `moved` they may not.
+    """
+
+    table: bool
+    kept: frozenset[str]
+    moved: frozenset[str]
+
+
 class CatalogCalls(Transport):
     """A metastore's catalogue: tables without Thrift."""
+
+    tells_places = True
+    """Whether the metastore may be one that tells the ids of partitions, and what has moved."""
 
     def table(self, database: str, name: str) -> Table:
         """The table's definition. Raises NoSuchObjectError."""
@@ -51,6 +73,37 @@ class CatalogCalls(Transport):
             for partition in self.call("get_partitions_by_names", table.database, table.name, some):
                 found[table.partition_name(partition.values)] = partition.sd.location
         return found
+
+    def partition_places(self, table: Table) -> list[PartitionPlace] | None:
+        """Where all partitions of a table lie, by their ids; None if the metastore does not tell these.
+
+        Raises NoSuchObjectError if the table is not there any more.
+        """
+        if not self.tells_places:
+            return None
+        request = ttypes.HiveAcidPartitionsRequest(dbname=table.database, tablename=table.name)
+        try:
+            found = self.call("hive_acid_partitions", request).partitions
+        except UnknownMethodError:  # another metastore
+            self.tells_places = False
+            return None
+        return [PartitionPlace(one.name, one.id, one.location or "") for one in found]
+
+    def moved(self, table: Table, places: Iterable[PartitionPlace], reader: TxnId) -> Moved:
+        """What a reader's transaction was told of a table and of some of its partitions and is not so any more.
+
+        If it has ended the table counts as moved, and nothing is kept.
+        """
+        request = ttypes.HiveAcidMovedRequest(
+            txnid=reader,
+            dbname=table.database,
+            tablename=table.name,
+            tableId=table.id,
+            location=table.location,
+            partitions=[ttypes.HiveAcidPartition(name=one.name, id=one.id, location=one.location) for one in places],
+        )
+        answer = self.call("hive_acid_moved", request)
+        return Moved(answer.isMoved, frozenset(answer.kept), frozenset(answer.moved))
 
     def add_partitions(self, table: Table, locations: Mapping[str, str], *, wire: Any = None) -> None:
         """Register partitions (name to location); those that exist already are left as they are.

@@ -307,4 +307,4 @@ def test_files_that_are_forgotten_are_read_again(changed: Any) -> None:
 
 def _state_of(frame: Any) -> Any:
     """What a frame of a table knows of its files."""
-    return inspect.getclosurevars(frame._pushdown.totals).nonlocals["state"]
+    return inspect.getclosurevars(frame._pushdown.totals).nonlocals["listing"].state(None)

@@ -72,7 +72,7 @@ MOVES: dict[str, Move] = {
     "partition dropped": _drop_partition,
 }
 MOVES_OF_PARTITIONS = [how for how in MOVES if how.startswith("partition")]
-MOMENTS = ("hive_acid_begin", "behind", "get_partitions_by_names", "listing")
+MOMENTS = ("hive_acid_begin", "behind", "hive_acid_partitions", "get_partitions_by_names", "listing", "hive_acid_moved")
 """Just before these calls, behind the first before what is asked behind it, and before the files are listed."""
 READS: dict[str, Callable[[AcidSession], list[Any]]] = {
     "frame": lambda acid: acid.table("d.t").collect(),

@@ -17,6 +17,7 @@ from hive_acid.errors import (
     NoSuchObjectError,
     SnapshotEndedError,
     SnapshotOutdatedError,
+    TableChangedError,
     TableNotAcidError,
     TransactionClosedError,
     ViewError,
@@ -30,7 +31,6 @@ from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.skipping import pruned
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -224,11 +224,11 @@ class ReadVerbs(TableVerbs):
         family = Family()
         said = predicate_of(where, table, family.alias)
         begun = time.time()
-        state = self._context.state(transaction, table, wanted=said)
+        listing = self._context.listing(transaction, table, wanted=said)
 
         def read(wanted: Predicate | None) -> DataFrame:
-            some = state if wanted == said else pruned(state, wanted)
             try:
+                some = listing.state(wanted)
                 if not table.is_full_acid:
                     found = insert_only.read_table(self.spark, some, wanted=wanted)
                 elif wanted is None:
@@ -244,7 +244,11 @@ class ReadVerbs(TableVerbs):
 
         def totals(asked: Sequence[Extreme]) -> Totals | None:
             lease.check()
-            return known_totals(state, asked)
+            try:
+                return known_totals(listing.state(None), asked)
+            except TableChangedError:
+                _refuse_ended(transaction, table)
+                raise
 
         settings = SessionSettings.of(self.spark)
         pushdown = Pushdown(table, read, totals, settings, lease, family=family)

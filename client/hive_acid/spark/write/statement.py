@@ -20,6 +20,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from hive_acid.catalog.calls import PartitionPlace
 from hive_acid.catalog.constraints import IS_BROKEN
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
@@ -58,6 +59,7 @@ from hive_acid.spark.plans.read_plan import LeftOut
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.literal_hoisting import with_literals_put_back
+from hive_acid.spark.read.partition_listing import Listing, PartitionListing, WholeListing
 from hive_acid.spark.read.skipping import chosen_partitions, with_files_pruned
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, Choosing, deleted_from, partition_columns, read_rows
 from hive_acid.spark.read.totals.spans import spans_of
@@ -213,9 +215,7 @@ class Context:
         was there may be nothing, or rows of another one. Raises TableNotAcidError, TableChangedError,
         NoSuchObjectError and what `table_state` raises.
         """
-        check_transactional(table)
-        self.zones.check(row_type(table.columns))
-        refuse_unfit_settings(self.spark, table)
+        self._check_readable(table)
         try:
             found = self.listed(transaction, table, wanted=wanted, compacted_by=compacted_by)
         except (HiveAcidError, ValueError):
@@ -224,6 +224,44 @@ class Context:
             raise
         self._refuse_moved(transaction, table, found.vacant)
         return found.state
+
+    def listing(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> Listing:
+        """As `state`, for who finds out later what is wanted of a table with partitions, beside what is `wanted` now.
+
+        Where the metastore tells by what ids partitions are known they are listed when they are needed.
+        """
+        self._check_readable(table)
+        places = self._places(transaction, table) if table.partition_keys else None
+        if places is None:
+            return WholeListing(self.state(transaction, table, wanted=wanted), wanted)
+        write_ids = transaction.write_ids(table.database, table.name)
+        _refuse_replaced(table, transaction, write_ids)
+        return PartitionListing(
+            self.connection,
+            transaction.id,
+            table,
+            places,
+            write_ids,
+            transaction.snapshot,
+            self.skipping,
+            self.limits,
+        )
+
+    def _places(self, transaction: Transaction, table: Table) -> Sequence[PartitionPlace] | None:
+        """Where the partitions are of this very table, by their ids; None if the metastore does not tell these."""
+        try:
+            places = self.connection.partition_places(table)
+        except HiveAcidError:
+            self._refuse_moved(transaction, table, {})
+            raise
+        if places is not None:
+            self._refuse_moved(transaction, table, {})
+        return places
+
+    def _check_readable(self, table: Table) -> None:
+        check_transactional(table)
+        self.zones.check(row_type(table.columns))
+        refuse_unfit_settings(self.spark, table)
 
     def listed(
         self,

@@ -15,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 import hive_acid.spark
+from hive_acid.catalog.calls import PartitionPlace
 from hive_acid.catalog.table import Table
 from hive_acid.errors import (
     HiveAcidError,
@@ -281,14 +282,14 @@ def test_a_read_that_meets_it_is_of_one_of_them_or_fails(
     divided: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, keys: str, where: str | None
 ) -> None:
     """It has the definition of the former one when it asks for partitions."""
-    names, todo = divided.connection.partition_names, [f"PARTITIONED BY ({keys})" if keys else ""]
+    places, todo = divided.connection.partition_places, [f"PARTITIONED BY ({keys})" if keys else ""]
 
-    def asked(table: Table) -> list[str]:
+    def asked(table: Table) -> list[PartitionPlace] | None:
         if todo:
             other.sql(f"CREATE OR REPLACE TABLE d.t {todo.pop()} AS SELECT 's' AS s, id, v, p FROM d.t")
-        return names(table)
+        return places(table)
 
-    monkeypatch.setattr(divided.connection, "partition_names", asked)
+    monkeypatch.setattr(divided.connection, "partition_places", asked)
     with pytest.raises(TableChangedError):
         divided.table("d.t", where=where).collect()
     assert divided.table("d.t").count() == 2
