@@ -43,6 +43,9 @@ class Limits:
     joined_bytes: int = 10 * _MB
     """So large that other table may be, as Spark estimates it: what it would broadcast, too."""
 
+    joined_rows: int = 100_000
+    """So many rows of it are kept with the query at most, if no snapshot keeps it as it is."""
+
     joined_values: int = 1_000
     """So many values of a partition key are taken from it at most."""
 

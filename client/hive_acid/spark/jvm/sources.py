@@ -29,6 +29,7 @@ _CLASSES = {
     "avro": "avro",
 }
 _AS_OF = "hive_acid.as_of"
+_LASTS = "hive_acid.lasts"
 _PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
 _REBASED = (
     "spark.sql.parquet.datetimeRebaseModeInWrite",
@@ -81,13 +82,19 @@ def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
     return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **of_orc, **lines, **records)
 
 
-def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:
-    """`reader` for files as they are, by the `stamp` of their sizes and times.
+def as_of(reader: DataFrameReader, stamp: int, *, lasts: bool = True) -> DataFrameReader:
+    """`reader` for files as they are, by the `stamp` of their sizes and times; a snapshot keeps them if that `lasts`.
 
     Spark takes what a user has cached for all that is read from the same paths with the same options. But a table that
     was dropped and made anew has files of the same names, and so has one that was overwritten twice in a transaction.
     """
-    return reader.option(_AS_OF, str(stamp))
+    return reader.options(**{_AS_OF: str(stamp), _LASTS: str(lasts)})
+
+
+def is_of_snapshot(relation: Any) -> bool:
+    """Whether the JVM's relation is of files that a snapshot keeps."""
+    said = relation.options().get(_LASTS)
+    return bool(said.isDefined()) and str(said.get()) == str(True)
 
 
 def loaded(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:

@@ -27,8 +27,11 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.frames.classic import frame_in_jvm
+from hive_acid.spark.jvm.frames.narrowing import names_moment
+from hive_acid.spark.jvm.frames.scala import have_columns_in_common, identified
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.jvm.session_settings import SessionSettings
+from hive_acid.spark.read.reach import Reachable
 from hive_acid.spark.read.totals.extremes import Extreme, Totals
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.snapshots.holding import hold
@@ -63,6 +66,9 @@ class Pushdown:
     totals: Callable[[Sequence[Extreme]], Totals | None]
     settings: SessionSettings
     lease: Lease | None = None
+    reachable: Reachable | None = None
+    """What a join may leave out partitions of."""
+
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
     family: Family = field(default_factory=Family)
@@ -117,6 +123,46 @@ class Pushdown:
         made._session = spark
         return made
 
+    def joined(self, frame: PushdownFrame, other: DataFrame, on: Any, how: str | None) -> DataFrame | None:
+        """The join of `frame`, which is this one, planned when it is used; None if all partitions are read for it.
+
+        If columns of the frame have been given, they are columns of the join.
+        """
+        spark, own = frame.sparkSession, DataFrame.join
+        reachable = self.reachable
+        if reachable is None or names_moment(str(on)) or not self.settings.are_those_of(spark):
+            return None
+        standing = reachable.standing(spark)
+        if standing is None:
+            return None
+        like = frame if self.family.columns_given else None
+        if like is not None and have_columns_in_common(like, other):
+            return None
+
+        def placed(rows: DataFrame) -> DataFrame:
+            return rows if like is None else identified(rows, like).alias(self.family.alias)
+
+        def planned_with(rows: DataFrame) -> DataFrame:
+            return own(placed(standing.alias(self.family.alias)), rows, on, how)
+
+        beside = other._pushdown if isinstance(other, PushdownFrame) else None
+        is_narrow = None if beside is None else bool(beside.conditions)
+        if not reachable.is_narrowed(planned_with, other, is_narrow=is_narrow):
+            return None
+
+        def planned() -> DataFrame:
+            with self.settings.zone_of(spark):
+                reach, rows = reachable.reach(planned_with, other)
+                if reach is None:
+                    return own(frame, other, on, how)
+                return own(placed(replace(self, wanted=all_of((self.wanted, reach))).frame()), rows, on, how)
+
+        if like is None:
+            self.family.has_pushed_down = True
+        made = unplanned(JoinedFrame, spark)
+        made._plan = planned
+        return made
+
     def column(self, name: str) -> Column:
         """A column of whichever of the family's frames it is used on."""
         return F.col(f"{quoted(self.family.alias)}.{name}")
@@ -146,9 +192,9 @@ class _OfPlan(_OfRunning):
 
     def __get__(self, frame: object, owner: type | None = None) -> Any:
         words = {} if frame is None else vars(frame)
-        if "_sc" in words and self._name not in words and isinstance(frame, PushdownFrame) and frame._pushdown:
+        if "_sc" in words and self._name not in words and isinstance(frame, PushdownFrame):
             check_running(frame._session)
-            words[self._name] = frame._pushdown.planned_later(frame._session)._jdf
+            words[self._name] = frame_in_jvm(frame._planned())
         return super().__get__(frame, owner)
 
 
@@ -159,6 +205,10 @@ class PushdownFrame(DataFrame):
     _session: Any = _OfRunning()
     _sc: Any = _OfRunning()
     _jdf: Any = _OfPlan()
+
+    def _planned(self) -> Any:
+        """The frame as it is planned now; None for one that has been."""
+        return self._pushdown and self._pushdown.planned_later(self._session)
 
     @property
     def schema(self) -> StructType:
@@ -182,6 +232,14 @@ class PushdownFrame(DataFrame):
         """As `filter`."""
         return self.filter(condition)
 
+    def join(self, other: DataFrame, on: Any = None, how: str | None = None) -> DataFrame:
+        """As every frame's; partitions of the table that a small `other` frame does not reach are not read."""
+        check_running(self.sparkSession)
+        found = None
+        if self._pushdown is not None and on is not None and not self.is_cached and isinstance(other, DataFrame):
+            found = self._pushdown.joined(self, other, on, how)
+        return super().join(other, on, how) if found is None else found
+
     def count(self) -> int:
         """As every frame's; nothing is read where the files' tails tell the number."""
         check_running(self.sparkSession)
@@ -190,7 +248,7 @@ class PushdownFrame(DataFrame):
 
     def known_totals(self, asked: Sequence[Extreme]) -> Totals | None:
         """How many rows there are, and some extremes, if the files' tails tell it."""
-        if self._pushdown is None or self._pushdown.conditions or self.is_cached:
+        if self._pushdown is None or self._pushdown.wanted or self._pushdown.conditions or self.is_cached:
             return None
         return self._pushdown.totals(asked)
 
@@ -214,6 +272,15 @@ class PushdownFrame(DataFrame):
             return pushdown.column(quoted(name))
         pushdown.family.columns_given = True
         return found
+
+
+class JoinedFrame(PushdownFrame):
+    """A join that is planned when it is used: rows of the other frame tell then which partitions are read."""
+
+    _plan: Callable[[], DataFrame]
+
+    def _planned(self) -> DataFrame:
+        return self._plan()
 
 
 def unplanned(wanted: type[Frame], spark: SparkSession) -> Frame:

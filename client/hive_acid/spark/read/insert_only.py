@@ -49,12 +49,13 @@ Format = TypeVar("Format")
 class _Found:
     """Files to read: their paths as Spark takes them, or those of their directories, and all of them.
 
-    `search` are the options by which ORC leaves out row groups.
+    `search` are the options by which ORC leaves out row groups. The files of a snapshot last, and no others.
     """
 
     search: Mapping[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
     files: list[DataFile] = field(default_factory=list)
+    lasts: bool = True
 
 
 Reader = Callable[[SparkSession, Table, _Found, int], DataFrame]
@@ -120,7 +121,7 @@ def read_plain(spark: SparkSession, table: Table, directories: Sequence[str]) ->
     """
     read = by_format(table, _READERS, _KNOWN)
     places = [files.join(table.location, directory) if directory else table.location for directory in directories]
-    found = _Found()
+    found = _Found(lasts=False)
     for place, entries in zip(places, files.list_trees(places, 1), strict=True):
         refuse_within(table, place, entries)
         seen = [entry for entry in entries if not entry.path.startswith(("_", "."))]
@@ -232,7 +233,7 @@ def _orc(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataF
 
 def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:
     try:
-        return loaded(as_of(source, stamp_of(found.files)), found.paths)
+        return loaded(as_of(source, stamp_of(found.files), lasts=found.lasts), found.paths)
     except AnalysisException as error:
         raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
 

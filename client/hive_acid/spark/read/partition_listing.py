@@ -27,6 +27,10 @@ from hive_acid.spark.read.skipping import chosen_partitions, pruned, with_files_
 class Listing(Protocol):
     """A table as a snapshot sees it."""
 
+    @property
+    def partitions(self) -> int:
+        """How many it has."""
+
     def state(self, wanted: Predicate | None) -> TableState:
         """It without partitions and files in which surely no row is `wanted`."""
 
@@ -37,6 +41,11 @@ class WholeListing:
 
     found: TableState
     wanted: Predicate | None
+
+    @property
+    def partitions(self) -> int:
+        """See `Listing`."""
+        return len(self.found.partitions)
 
     def state(self, wanted: Predicate | None) -> TableState:
         """See `Listing`."""
@@ -59,6 +68,11 @@ class PartitionListing:
     skipping: bool
     limits: Limits
     _found: dict[str, PartitionState] = field(default_factory=dict, init=False)
+
+    @property
+    def partitions(self) -> int:
+        """See `Listing`."""
+        return len(self.places)
 
     def state(self, wanted: Predicate | None) -> TableState:
         """See `Listing`.

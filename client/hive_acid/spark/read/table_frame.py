@@ -69,6 +69,8 @@ from hive_acid.spark.values.types import row_type, spark_type
 ROW_ID = "ROW__ID"
 """The name under which Hive shows a row's identity."""
 
+_ID_FIELDS = ("writeId", "bucketId", "rowId")
+
 KEY_COLUMNS = ("__acid_write_id", "__acid_bucket", "__acid_row_id")
 """A row's identity within its partition, in the order in which files are sorted."""
 
@@ -81,6 +83,13 @@ def partition_columns(table: Table) -> list[str]:
 def has_row_ids(table: Table) -> bool:
     """Whether `ROW_ID` means the identity of a table's rows: a column of that name goes before it."""
     return table.is_full_acid and all(column.name != ROW_ID.lower() for column in table.all_columns)
+
+
+def columns_of_rows(table: Table, *, row_id: bool = False) -> t.StructType:
+    """The columns of `read_table`, as Spark has them."""
+    types = (t.LongType(), t.IntegerType(), t.LongType())
+    ids = t.StructType([t.StructField(*of) for of in zip(_ID_FIELDS, types, strict=True)])
+    return t.StructType([*([t.StructField(ROW_ID, ids)] if row_id else []), *row_type(table.all_columns).fields])
 
 
 def read_table(
@@ -104,8 +113,7 @@ def planned_table(
     analysis: Choice[Analysis] | None = None,
 ) -> tuple[DataFrame, ReadPlan]:
     """As `read_table`, with the plan, which is not told; `analysis` says why Spark analyses one now."""
-    names = ("writeId", "bucketId", "rowId")
-    ids = [f"struct({', '.join(map('{} AS {}'.format, KEY, names))}) AS {ROW_ID}"] if row_id else []
+    ids = [f"struct({', '.join(map('{} AS {}'.format, KEY, _ID_FIELDS))}) AS {ROW_ID}"] if row_id else []
     return _rows(_Reading(spark, state, wanted, ids), with_ids=row_id, analysis=analysis)
 
 

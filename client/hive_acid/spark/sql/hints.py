@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import NamedTuple
 
 from sqlglot import exp
 
 from hive_acid.catalog.table import Table
-from hive_acid.spark.conditions.literals import type_name
 from hive_acid.spark.read.totals.extremes import Extreme
 from hive_acid.spark.sql.arguments import Arguments
 
@@ -22,8 +20,6 @@ _LOGIC = (exp.And, exp.Or, exp.Paren)
 _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is, exp.Not)
 _OPERANDS = (exp.Literal, exp.Neg, exp.Boolean, exp.Null, exp.Identifier, exp.Tuple)
 _INNER = ("", "INNER", "CROSS")
-_KEYS_JOINED = frozenset({"tinyint", "smallint", "int", "bigint", "string", "date"})
-"""The types of keys whose values in another table are constants in a condition here."""
 
 _CONSTANT_CASTS = (exp.DataType.Type.DATE,)
 
@@ -46,65 +42,6 @@ def _conjuncts(select: exp.Select) -> Iterator[exp.Expr]:
         for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
             if isinstance(one, exp.Expression):
                 yield one
-
-
-class JoinedKey(NamedTuple):
-    """That a partition key equals a `column` of another `table`, of which only rows that meet `where` are joined.
-
-    Both are of the type `kind`.
-    """
-
-    key: str
-    kind: str
-    table: Table
-    column: str
-    where: str
-
-
-def joined_keys(
-    select: exp.Select,
-    reference: exp.Table,
-    tables: Mapping[int, Table],
-    arguments: Arguments = None,
-) -> tuple[JoinedKey, ...]:
-    """The partition keys of `reference` that an inner join equates with a column of another table that WHERE narrows.
-
-    `tables` are those of the query's names, by the identities of these.
-    """
-    table = tables[id(reference)]
-    keys = {key.name: type_name(key) for key in table.partition_keys}
-    if not keys or not _keeps_its_rows(select, reference) or not _is_itself(reference):
-        return ()
-    found: list[JoinedKey] = []
-    equations = (one for one in _conjuncts(select) if isinstance(one, exp.EQ))
-    for pair in ((one.this, one.expression) for one in equations):
-        if not all(isinstance(side, exp.Column) for side in pair):
-            continue
-        known = [_source_of(column, select, tables) for column in pair]
-        for at, other in ((0, 1), (1, 0)):
-            mine, theirs = known[at], known[other]
-            if mine is not reference or theirs is None or theirs is reference:
-                continue
-            key, column, of = pair[at].name.lower(), pair[other].name.lower(), tables[id(theirs)]
-            kinds = [type_name(one) for one in of.all_columns if one.name == column]
-            where = wanted_text(select, theirs, of, arguments)
-            if where is not None and not of.is_view and kinds == [keys.get(key)] and kinds[0] in _KEYS_JOINED:
-                found.append(JoinedKey(key, kinds[0], of, column, where))
-    return tuple(found)
-
-
-def _source_of(column: exp.Column, select: exp.Select, tables: Mapping[int, Table]) -> exp.Table | None:
-    """The name in FROM that a column is of, if that can be told."""
-    parts, sources = column.parts, direct_sources(select)
-    if len(parts) == 1:
-        if not all(id(source) in tables and _is_itself(source) for source in sources) or select.args.get("laterals"):
-            return None
-        named = [of for of in sources if any(one.name == column.name.lower() for one in tables[id(of)].all_columns)]
-    else:
-        named = [of for of in sources if len(parts) == 2 and of.alias_or_name.lower() == parts[0].name.lower()]
-    (found,) = named if len(named) == 1 else [None]
-    is_known = isinstance(found, exp.Table) and id(found) in tables and _is_itself(found)
-    return found if is_known else None  # type: ignore[return-value]
 
 
 def _is_itself(reference: exp.Expr) -> bool:

@@ -16,10 +16,11 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, in_subqueries, with_blanks
 from hive_acid.spark.conditions.nesting import deeply_nested
+from hive_acid.spark.jvm.frames.narrowing import names_moment
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.read.totals.extremes import Extreme
 from hive_acid.spark.sql.arguments import Arguments
-from hive_acid.spark.sql.hints import JoinedKey, asked_totals, direct_sources, joined_keys, wanted_text
+from hive_acid.spark.sql.hints import asked_totals, direct_sources, wanted_text
 from hive_acid.spark.sql.names import Names
 from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, with_cut_times, without_table_statements
 from hive_acid.spark.values.quoting import quoted
@@ -27,6 +28,8 @@ from hive_acid.spark.values.quoting import quoted
 _WITH_CATALOG = 3
 """So many parts has a name that names its catalog, too."""
 _OTHER_TEXTS = ("varchar", "string")
+_CHOOSING = ("sample", "version", "when", "changes", "partition")
+"""Clauses behind a name that is not ours by which it is read otherwise than a frame is."""
 _MEANT = {"acid.fetch.deleted.rows": "{}.deletes lists rows that are deleted"}
 """What to say instead of an option of Hive's readers."""
 
@@ -36,7 +39,7 @@ class TableRead:
     """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter.
 
     `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`), `totals_of` that only
-    their number and these extremes are asked for. `joined` are keys of its partitions that equal columns of others.
+    their number and these extremes are asked for.
     """
 
     table: Table
@@ -44,7 +47,6 @@ class TableRead:
     where: str | None
     is_undivided: bool = False
     totals_of: tuple[Extreme, ...] | None = None
-    joined: tuple[JoinedKey, ...] = ()
     view: ViewQuery | None = None
     """What a view shows; None for a table."""
 
@@ -61,10 +63,20 @@ def tables_of(sources: Mapping[str, TableRead]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ViewQuery:
-    """The template of a view's query, and what stands at its places."""
+    """The template of a view's query, what stands at its places, and whether it has joins, or names a moment."""
 
     template: str
     sources: Mapping[str, TableRead]
+    joins: bool = False
+    names_moment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNames:
+    """A template in which names that are not ours have places, too, and what Spark calls them there."""
+
+    template: str
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,12 @@ class Rewriter:
         """Whether there are CHAR columns that may be compared."""
         self.for_spark = ""
         """The query as Spark understands it, names as they were."""
+        self.joins = False
+        """Whether rows of one table may decide which of another one count."""
+        self.names_moment = False
+        """Whether it may be another query the next time that it is analysed."""
+        self.others = OtherNames("", {})
+        """The template of a query, with places for more of its names."""
         self._others: list[exp.Table] = []
         """Names that are not ours."""
 
@@ -174,16 +192,37 @@ class Rewriter:
         edits = _Edits(text)
         references = list(self._references(tree, edits))
         asked = _asks_for_rows(tree, references)
-        tables = {id(found.node): found.table for found in references}
+        self.joins = _has_joins(tree)
         for reference in references:
             is_asked = asked and not reference.node.find_ancestor(exp.Lateral)
-            self._replace(reference, tables, edits, is_asked=is_asked)
+            self._replace(reference, edits, is_asked=is_asked)
         _shorten_columns(tree, references, edits)
         _hide_row_ids(references, edits)
         self._compare_chars(tree, references, target, edits)
         if target is not None:
             _edit_target(tree, target, edits)
-        return edits.template()
+        template = edits.template()
+        views = [found.view for found in self.sources.values() if found.view is not None]
+        self.names_moment = names_moment(text) or any(view.names_moment for view in views)
+        self.joins |= any(view.joins for view in views)
+        if self.joins and target is None:
+            self.others = self._with_others(tree, edits)
+        return template
+
+    def _with_others(self, tree: exp.Expr, edits: _Edits) -> OtherNames:
+        """As the template of `edits`, which are changed for it. Names by which columns are called stay as they are."""
+        places: dict[str, str] = {}
+        prefixes = {tuple(part.name.lower() for part in column.parts[:-1]) for column in tree.find_all(exp.Column)}
+        for node in self._others:
+            written = tuple(part.name.lower() for part in node.parts)
+            is_called = len(written) > 1 and any(one[: len(written)] == written for one in prefixes)
+            if is_called or any(node.args.get(clause) for clause in _CHOOSING) or "start" not in node.parts[0].meta:
+                continue
+            parts = [part.name for part in node.parts]
+            name = self._names.qualified(parts) or ".".join(map(quoted, parts))
+            place = places.setdefault(name, f"acid_other_{len(places)}")
+            _put_frame(node, place, edits)
+        return OtherNames(edits.template(), {place: name for name, place in places.items()})
 
     # --- CHAR ----------------------------------------------------------------------------------
 
@@ -365,30 +404,22 @@ class Rewriter:
             raise SqlError(f"the place of {table.full_name} in the statement is not understood: write it another way")
         return table
 
-    def _replace(self, reference: _Reference, tables: Mapping[int, Table], edits: _Edits, *, is_asked: bool) -> None:
-        parts, select = reference.node.parts, reference.select
+    def _replace(self, reference: _Reference, edits: _Edits, *, is_asked: bool) -> None:
+        select = reference.select
         with_row_id = has_row_ids(reference.table) and select is not None and _mentions_row_id(select)
         where = None
-        joined: tuple[JoinedKey, ...] = ()
         if select is not None and not edits.is_ambiguous:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
             if where is not None and _hides_chars(where, reference.table):
                 where = None
-            found = joined_keys(select, reference.node, tables, self._arguments)
-            joined = tuple(one for one in found if not _hides_chars(one.where, one.table))
         view = self._view(reference.table) if reference.table.is_view else None
         totals_of = None if select is None else asked_totals(select, reference.node, reference.table)
-        read = TableRead(reference.table, with_row_id, where, is_asked, totals_of, joined, view)
-        place = "{" + self._key(read) + "}"
-        start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
-        if reference.node.alias:
-            edits.replace(start, end, place)
-        else:
-            edits.replace(start, end, f"({place} AS ", f"{quoted(reference.node.name)})")
+        read = TableRead(reference.table, with_row_id, where, is_asked, totals_of, view)
+        _put_frame(reference.node, self._key(read), edits)
 
     def _view(self, view: Table) -> ViewQuery:
         within = Rewriter(self._names.of_view(view))
-        return ViewQuery(within.query(view.view_text), within.sources)
+        return ViewQuery(within.query(view.view_text), within.sources, within.joins, within.names_moment)
 
     def _is_cte(self, node: exp.Table) -> bool:
         """Whether a name means a CTE of the statement, unless one of the query itself has it."""
@@ -398,11 +429,7 @@ class Rewriter:
     def _replace_cte(self, node: exp.Table, edits: _Edits) -> None:
         key = self._ctes[node.name.lower()]
         self.read_ctes[key] = node.name.lower()
-        start, end = node.parts[0].meta["start"], node.parts[0].meta["end"] + 1
-        if node.alias:
-            edits.replace(start, end, f"{{{key}}}")
-        else:
-            edits.replace(start, end, f"({{{key}}} AS ", f"{quoted(node.name)})")
+        _put_frame(node, key, edits)
 
     def _qualify(self, node: exp.Table, edits: _Edits) -> None:
         """Give a name that is not ours the database in which it is looked for, where Spark would look in another."""
@@ -467,6 +494,19 @@ class _Edits:
 def escaped(text: str) -> str:
     """Plain text as part of a template."""
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def _put_frame(node: exp.Table, key: str, edits: _Edits) -> None:
+    """A place for a frame instead of a name, by which its columns are still called."""
+    start, end = node.parts[0].meta["start"], node.parts[-1].meta["end"] + 1
+    if node.alias:
+        edits.replace(start, end, f"{{{key}}}")
+    else:
+        edits.replace(start, end, f"({{{key}}} AS ", f"{quoted(node.name)})")
+
+
+def _has_joins(tree: exp.Expr) -> bool:
+    return tree.find(exp.Join, exp.Exists) is not None or any(one.args.get("query") for one in tree.find_all(exp.In))
 
 
 # --- columns -------------------------------------------------------------------------------------

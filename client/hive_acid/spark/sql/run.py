@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -19,30 +19,25 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import NoSuchObjectError, SqlError
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
-from hive_acid.spark.jvm.frames.classic import frame_in_jvm
+from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.jvm.frames.narrowing import names_moment
 from hive_acid.spark.jvm.session_settings import word
+from hive_acid.spark.read.reach import JoinedTable, pinned_if_small, reached, standing_for
+from hive_acid.spark.read.table_frame import columns_of_rows
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, rows_with
 from hive_acid.spark.read.undivided import undivided
 from hive_acid.spark.snapshots.blocks import Blocks
-from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, literal, with_texts
+from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, with_texts
 from hive_acid.spark.sql.frames import in_braces
-from hive_acid.spark.sql.hints import JoinedKey
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
-from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped, tables_of
+from hive_acid.spark.sql.rewrite import OtherNames, Rewriter, TableRead, escaped, tables_of
 from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.spark.verbs.keys import KeyVerbs
-
-_NOTHING = defaultdict(
-    lambda: "{0} < 0 AND {0} > 0",
-    string="{0} < ''",
-    date="{0} < DATE '2000-01-01' AND {0} > DATE '2000-01-01'",
-)
-"""A condition that no partition can meet, by the type of its key."""
 
 Result = TypeVar("Result")
 _PLACE = re.compile(r"\s*(SQLSTATE: \w+)?\s*(\(line \d+, pos \d+\))?\s*$")
@@ -90,6 +85,10 @@ class Query:
     template: str
     before: str
     sources: Mapping[str, TableRead]
+    others: OtherNames
+    joins: bool = False
+    """Whether its joins may tell what of its tables is to be read."""
+
     is_qualified: bool = False
     """Whether names in it that are not ours are other ones in the template."""
 
@@ -97,13 +96,27 @@ class Query:
     """Whether it is a part of a statement of ours, in which Spark's parser would show other places."""
 
     @property
+    def is_of_view(self) -> bool:
+        """Whether it is part of a statement by which Spark may keep it."""
+        return bool(self.before.strip()) and not self.before.lstrip().upper().startswith("EXPLAIN")
+
+    @property
     def tables(self) -> list[str]:
         """The metastore's tables that it reads, ``db.table``."""
         return tables_of(self.sources)
 
-    def frame(self) -> DataFrame:
-        """See `Run.query`."""
-        return self.run.read_together(self)
+    def frame(self, *, of_view: bool = False) -> DataFrame:
+        """See `Run.query`. That `of_view` shows what tables that are not ours have whenever it is read."""
+        return self.run.read_together(self, of_view=of_view)
+
+
+def _placed(sources: Mapping[str, TableRead], around: str = "") -> Iterator[tuple[str, TableRead]]:
+    """The tables of snapshots, those in views as well, with their places."""
+    for key, source in sources.items():
+        if source.view is not None:
+            yield from _placed(source.view.sources, f"{around}{key}.")
+        elif source.table.is_transactional and not isinstance(source.table, AboutTable):
+            yield f"{around}{key}", source
 
 
 class Run:
@@ -196,19 +209,27 @@ class Run:
             text, self.arguments = with_texts(text, self.arguments)
             return self.prepared(text, before=before, is_whole=is_whole)
         return Query(
-            self, rewriter.for_spark, template, before, rewriter.sources, rewriter.has_qualified, is_part=not is_whole
+            self,
+            rewriter.for_spark,
+            template,
+            before,
+            rewriter.sources,
+            rewriter.others,
+            rewriter.joins and not rewriter.names_moment and not names_moment(repr(self.arguments)),
+            rewriter.has_qualified,
+            is_part=not is_whole,
         )
 
-    def read_together(self, query: Query) -> DataFrame:
-        """See `query`."""
+    def read_together(self, query: Query, *, of_view: bool = False) -> DataFrame:
+        """See `Query.frame`."""
         if not query.sources:
             if query.is_qualified:
                 return self._by_spark(escaped(query.before) + query.template, is_part=query.is_part)
             return self.untouched(query.before + query.text, is_part=query.is_part)
         dummy = self.acid.manager is TransactionManager.DUMMY
         with nullcontext() if dummy else self._blocks.joined(query.tables):
-            frames = {key: self._frame(source) for key, source in query.sources.items()}
-            return self._by_spark(escaped(query.before) + query.template, frames)
+            template, frames = self._reached(query, of_view=of_view or query.is_of_view)
+            return self._by_spark(escaped(query.before) + template, frames)
 
     def untouched(self, text: str, *, is_part: bool = False) -> DataFrame:
         """What Spark makes of a statement, or of a part of one of ours, in which nothing is the metastore's."""
@@ -292,53 +313,87 @@ class Run:
         finally:
             self.spark.catalog.dropTempView(name)
 
-    def _frame(self, source: TableRead) -> DataFrame:
+    def _frame(self, source: TableRead, place: str = "", given: Mapping[str, DataFrame] | None = None) -> DataFrame:
+        """The frame of what is read; of tables in views those that are `given`, by their places."""
         if isinstance(source.table, AboutTable):
             return self.acid.table(source.table, where=None)
         if source.view is not None:
             query = source.view
-            frames: dict[str, Any] = {key: self._frame(of) for key, of in query.sources.items()}
+            frames: dict[str, Any] = {
+                key: (given or {}).get(f"{place}.{key}") or self._frame(of, f"{place}.{key}", given)
+                for key, of in query.sources.items()
+            }
             # Without frames Spark takes a text as it is, braces and all.
             return shown_by(
                 source.table, self.spark.sql(query.template if frames else query.template.format(), **frames)
             )
-        where = self._with_joined(source)
-        frame = self.acid.table(source.table, row_id=source.row_id, where=where)
+        return self._rows(source, None)
+
+    def _rows(self, source: TableRead, reach: Predicate | None) -> DataFrame:
+        frame = self.acid._table_within(source.table, reach, row_id=source.row_id, where=source.where)
         if source.totals_of is not None and (totals := self._lasting_totals(frame, source.totals_of)) is not None:
             return rows_with(self.spark, totals, source.table)
         return undivided(frame) if source.is_undivided else frame
 
-    def _with_joined(self, source: TableRead) -> str | None:
-        """What is wanted of a table, with the values that keys of its partitions can have where it is joined.
+    def _reached(self, query: Query, *, of_view: bool) -> tuple[str, Mapping[str, DataFrame]]:
+        """The template of a query and its frames, without the partitions that its joins do not reach."""
+        joined = self._joined(query.sources) if query.joins else {}
+        own = {
+            key: self._frame(source)
+            for key, source in query.sources.items()
+            if not any(place.split(".")[0] == key for place in joined)
+        }
+        pinned: dict[str, DataFrame] = {}
 
-        Small tables are asked for them first, so that partitions are left out before the table is read.
-        """
-        parts = [source.where] if source.where else []
-        if source.joined and self._has_many_partitions(source.table):
-            for joined in source.joined:
-                values = self._few_values(joined)
-                if values is not None:
-                    key = quoted(joined.key)
-                    parts.append(f"{key} IN ({', '.join(values)})" if values else _NOTHING[joined.kind].format(key))
-        return " AND ".join(f"({part})" for part in parts) if len(parts) > 1 else next(iter(parts), None)
+        def frames(given: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+            views = {place.split(".")[0] for place in given if "." in place}
+            tables = {place: frame for place, frame in given.items() if "." not in place}
+            made = own | tables | {key: self._frame(query.sources[key], key, given) for key in views}
+            return {key: made[key] for key in query.sources} | pinned
+
+        if not joined:
+            return query.template, own
+
+        def with_pinned() -> Callable[[Mapping[str, DataFrame]], DataFrame] | None:
+            found = {} if of_view else self._pinned(query, own)
+            pinned.update(found)
+            return (lambda given: self._by_spark(query.others.template, frames(given))) if found else None
+
+        found = reached(
+            joined, lambda given: self._by_spark(query.template, frames(given)), with_pinned, self.acid.limits
+        )
+        if found.is_pinned:
+            return query.others.template, frames(found.frames)
+        pinned.clear()
+        return query.template, frames(found.frames)
+
+    def _joined(self, sources: Mapping[str, TableRead]) -> dict[str, JoinedTable]:
+        """The tables of snapshots, by their places, if one of them has many partitions."""
+        found: dict[str, JoinedTable] = {}
+        placed = dict(_placed(sources))
+        many = {place for place, source in placed.items() if self._has_many_partitions(source.table)}
+        for place, source in placed.items() if many else ():
+            columns = columns_of_rows(source.table, row_id=source.row_id)
+            standing = standing_for(self.spark, place, source.table, columns)
+            if standing is None:
+                return {}
+            found[place] = JoinedTable(source.table, standing, partial(self._rows, source), place in many)
+        return found
 
     def _has_many_partitions(self, table: Table) -> bool:
+        if not table.partition_keys:
+            return False
         return len(self.acid.connection.partition_names(table)) >= self.acid.limits.joined_partitions
 
-    def _few_values(self, joined: JoinedKey) -> list[str] | None:
-        """The values that rows can be joined by, as SQL; None if it takes long to find out, or there are many."""
-        limits = self.acid.limits
-        rows: Any = self.acid.table(joined.table, where=joined.where).select(quoted(joined.column)).dropna()
-        of_jvm = frame_in_jvm(rows)
-        if of_jvm is None:
-            return None
-        size = int(str(of_jvm.queryExecution().optimizedPlan().stats().sizeInBytes()))
-        if size > limits.joined_bytes:
-            return None
-        found = rows.distinct().limit(limits.joined_values + 1).collect()
-        if len(found) > limits.joined_values:
-            return None
-        return [literal(row[0], wall_clocks=self._has_wall_clocks) for row in found]
+    def _pinned(self, query: Query, own: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+        """Small tables that may change while the query's frame lives, with the rows that they have now."""
+        tables = {key: source.table for key, source in query.sources.items() if key in own}
+        frames = {key: own[key] for key, of in tables.items() if of.is_plain and not isinstance(of, AboutTable)}
+        frames |= {place: self.spark.table(name) for place, name in query.others.names.items()}
+        found = {place: pinned_if_small(frame, self.acid.limits) for place, frame in frames.items()}
+        if all(rows is None for rows in found.values()):
+            return {}
+        return {place: frame if (rows := found[place]) is None else rows for place, frame in frames.items()}
 
     def _lasting_totals(self, frame: DataFrame, asked: Sequence[Extreme]) -> Totals | None:
         """What is known of all rows of a frame without reading them, if it stays true as long as it is asked.

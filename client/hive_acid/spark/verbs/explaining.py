@@ -143,7 +143,18 @@ class _Told:
     """What stands for a session: it reads as that does, and every other verb is told."""
 
     _READING = frozenset(
-        {"spark", "manager", "limits", "table", "history", "temporary", "_context", "_blocks", "_plan_cache"}
+        {
+            "spark",
+            "manager",
+            "limits",
+            "table",
+            "_table_within",
+            "history",
+            "temporary",
+            "_context",
+            "_blocks",
+            "_plan_cache",
+        }
     )
 
     def __init__(self, acid: KeyVerbs, locks: NotedLocks) -> None:

@@ -25,13 +25,14 @@ from hive_acid.errors import (
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.about.rows import rows_about
 from hive_acid.spark.conditions.expressions import Expression
-from hive_acid.spark.conditions.predicates import Predicate, predicate_of
+from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
+from hive_acid.spark.read.reach import Reachable
+from hive_acid.spark.read.table_frame import ROW_ID, columns_of_rows, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
@@ -104,11 +105,19 @@ class ReadVerbs(TableVerbs):
         """A frame as the session gives it to its user."""
         return frame
 
+    def _table_within(
+        self, table: Table, reach: Predicate | None, *, row_id: bool = False, where: Expression | None = None
+    ) -> AcidTable | DataFrame:
+        """As `table`, for who does not need rows that do not meet `reach`: there may be some of them, or none."""
+        return self._handed_out(self._read(table, row_id=row_id, where=where, reach=reach))
+
     def _shown_by_view(self, view: TableReference) -> DataFrame:
         """What a view shows. Raises ViewError where its query is not understood, as in a session without SQL."""
         raise ViewError(f"{view.full_name} is a view, and there is no SQL here")
 
-    def _read(self, name: str | Table, *, row_id: bool, where: Expression | None) -> AcidTable | DataFrame:
+    def _read(
+        self, name: str | Table, *, row_id: bool, where: Expression | None, reach: Predicate | None = None
+    ) -> AcidTable | DataFrame:
         if (about := self._about(name)) is not None:
             rows = self._rows_about(about)
             return rows if where is None else rows.filter(where)
@@ -123,18 +132,20 @@ class ReadVerbs(TableVerbs):
             lease = block.lease(meant.full_name)
             # Frames of a transaction that writes end with it.
             writes = block.writable
-            return self._frame(lease, block.transaction, meant, row_id=row_id, where=where, at_once=writes)
+            return self._frame(lease, block.transaction, meant, row_id=row_id, where=where, reach=reach, at_once=writes)
         for _ in range(_LOOKS):
             with suppress(SnapshotOutdatedError):
-                return self._fresh_frame(meant, row_id=row_id, where=where)
-        return self._fresh_frame(meant, row_id=row_id, where=where)
+                return self._fresh_frame(meant, row_id=row_id, where=where, reach=reach)
+        return self._fresh_frame(meant, row_id=row_id, where=where, reach=reach)
 
-    def _fresh_frame(self, meant: TableReference, *, row_id: bool, where: Expression | None) -> AcidTable | DataFrame:
+    def _fresh_frame(
+        self, meant: TableReference, *, row_id: bool, where: Expression | None, reach: Predicate | None
+    ) -> AcidTable | DataFrame:
         """The frame of a snapshot of its own. Raises SnapshotOutdatedError for a table that is replaced meanwhile."""
         transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name], with_lock=True)
         try:
             lease = Lease(self.spark, transaction.end_later)
-            return self._frame(lease, transaction, meant, row_id=row_id, where=where, at_once=False)
+            return self._frame(lease, transaction, meant, row_id=row_id, where=where, reach=reach, at_once=False)
         except BaseException:
             transaction.end_later()
             raise
@@ -210,6 +221,7 @@ class ReadVerbs(TableVerbs):
         *,
         row_id: bool,
         where: Expression | None,
+        reach: Predicate | None,
         at_once: bool,
     ) -> AcidTable | DataFrame:
         """A frame of a transaction's snapshot, planned when it is used, or `at_once`."""
@@ -222,7 +234,7 @@ class ReadVerbs(TableVerbs):
         if row_id and not has_row_ids(table):
             raise ColumnError(f"{table.full_name} has a column {ROW_ID}, so there is no name for its rows' identity")
         family = Family()
-        said = predicate_of(where, table, family.alias)
+        said = all_of((reach, predicate_of(where, table, family.alias)))
         begun = time.time()
         listing = self._context.listing(transaction, table, wanted=said)
 
@@ -250,8 +262,11 @@ class ReadVerbs(TableVerbs):
                 _refuse_ended(transaction, table)
                 raise
 
-        settings = SessionSettings.of(self.spark)
-        pushdown = Pushdown(table, read, totals, settings, lease, family=family)
+        settings, reachable = SessionSettings.of(self.spark), None
+        limits = self._context.limits
+        if not at_once and table.partition_keys and listing.partitions >= limits.joined_partitions:
+            reachable = Reachable(table, columns_of_rows(table, row_id=row_id), limits)
+        pushdown = Pushdown(table, read, totals, settings, lease, reachable, reach, family=family)
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
         if where is None:

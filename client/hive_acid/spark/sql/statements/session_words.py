@@ -36,7 +36,7 @@ def cache(run: Run, cursor: Cursor) -> DataFrame | None:
     if query is not None:
         if not run.reads_ours(query):
             return None
-        frame = run.prepared(query).frame()
+        frame = run.prepared(query).frame(of_view=True)
         if run.explains:
             return run.nothing()
         frame.createTempView(".".join(map(quoted, name.parts)))

@@ -188,7 +188,7 @@ def _temporary(run: Run, cursor: Cursor, name: Name, *, replaces: bool, is_globa
     clauses = _clauses(cursor)
     if clauses.properties:
         raise cursor.error("of CREATE TEMPORARY VIEW a name, names of columns and AS are understood")
-    frame = run.prepared(query).frame()
+    frame = run.prepared(query).frame(of_view=True)
     if run.explains:
         return run.nothing()
     shown = frame.toDF(*(called for called, _ in clauses.columns)) if clauses.columns else frame
