@@ -31,7 +31,7 @@ from hive_acid.spark.jvm.frames.narrowing import names_moment
 from hive_acid.spark.jvm.frames.scala import have_columns_in_common, identified
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.jvm.session_settings import SessionSettings
-from hive_acid.spark.read.reach import Reachable
+from hive_acid.spark.read.partitions.reach import Reachable
 from hive_acid.spark.read.totals.extremes import Extreme, Totals
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.snapshots.holding import hold

@@ -22,7 +22,7 @@ from hive_acid.settings import TransactionManager
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.jvm.frames.narrowing import names_moment
 from hive_acid.spark.jvm.session_settings import word
-from hive_acid.spark.read.reach import JoinedTable, pinned_if_small, reached, standing_for
+from hive_acid.spark.read.partitions.reach import JoinedTable, pinned_if_small, reached, standing_for
 from hive_acid.spark.read.table_frame import columns_of_rows
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, rows_with
 from hive_acid.spark.read.undivided import undivided

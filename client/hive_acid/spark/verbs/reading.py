@@ -30,8 +30,8 @@ from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
+from hive_acid.spark.read.partitions.reach import Reachable
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.reach import Reachable
 from hive_acid.spark.read.table_frame import ROW_ID, columns_of_rows, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks

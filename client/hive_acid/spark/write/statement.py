@@ -59,7 +59,7 @@ from hive_acid.spark.plans.read_plan import LeftOut
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.literal_hoisting import with_literals_put_back
-from hive_acid.spark.read.partition_listing import Listing, PartitionListing, WholeListing
+from hive_acid.spark.read.partitions.partition_listing import Listing, PartitionListing, WholeListing
 from hive_acid.spark.read.skipping import chosen_partitions, with_files_pruned
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, Choosing, deleted_from, partition_columns, read_rows
 from hive_acid.spark.read.totals.spans import spans_of

@@ -1,0 +1,1 @@
+"""Which partitions of a table are listed for a frame, and which a join reaches."""
