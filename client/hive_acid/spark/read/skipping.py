@@ -200,11 +200,13 @@ def stored_as_declared(state: TableState, predicate: Predicate | None) -> dict[s
     None are told if there is a file without ACID columns, one that is being written, or one whose tail is not known.
     """
     asked = restricted(predicate, [column.name for column in state.table.columns])
-    candidates = _candidates(state.partitions)
-    paths = [found.path for found in candidates]
-    files = sum(len(found.data_files) for found in state.partitions)
-    if asked is None or len(paths) < files or any(found.directory.unfinished for found in candidates):
+    if asked is None:
         return {}
+    candidates = _candidates(state.partitions)
+    files = sum(len(found.data_files) for found in state.partitions)
+    if len(candidates) < files or any(found.directory.unfinished for found in candidates):
+        return {}
+    paths = [found.path for found in candidates]
     tails = None if SHARED.missing(paths) else tails_of(paths)
     columns = {column.name: column for column in state.table.columns}
     told = {}
