@@ -85,7 +85,7 @@ def delete(
                 return statement.change(events, {}, write).deletes
             tell(InsteadPlan(plan.verb, plan.table, events.why))
         if known is not None and condition is not None:
-            left = condition.of_target()
+            left = condition.of_target(narrow=True)
         changes = deletions(left, statement.keys, row_type(table.columns))
         written = change_events(changes, table, write, deletes_only=True, in_place=plan.in_place)
         return statement.run(written, write).deletes
@@ -158,13 +158,13 @@ class _Condition:
         may_fail = where is None or not cannot_fail(where, table, alias, statement.spans(wanted))
         return cls(statement, where, alias, wanted, may_fail)
 
-    def of_target(self) -> DataFrame:
-        """The rows for which it is true."""
+    def of_target(self, *, narrow: bool = False) -> DataFrame:
+        """The rows for which it is true; `narrow` is what `read_rows` takes."""
         with column_errors(self.statement.table):
             if not self.may_fail:
-                rows = self.statement.target(wanted=self.wanted, chosen=True, early=self.asked_of)
+                rows = self.statement.target(wanted=self.wanted, chosen=True, early=self.asked_of, narrow=narrow)
                 return rows.alias(self.alias)
-            target = self.statement.target(wanted=self.wanted, chosen=self.where is not None)
+            target = self.statement.target(wanted=self.wanted, chosen=self.where is not None, narrow=narrow)
         return self.asked_of(target)
 
     def asked_of(self, rows: DataFrame) -> DataFrame:
@@ -182,7 +182,7 @@ class _Condition:
             found, left_out = self.statement.target_with_deleted(self.wanted)
             if found is not None:
                 return self.asked_of(found[0]), found[1], left_out
-        return self.of_target(), None, left_out
+        return self.of_target(narrow=True), None, left_out
 
 
 def deleted(rows: DataFrame, *, table: Table, where: Expression | None, join: Join | None) -> DataFrame:

@@ -126,6 +126,7 @@ def read_rows(
     in_one_scan: bool = False,
     early: Choosing | None = None,
     with_deleted: bool = False,
+    narrow: bool = False,
 ) -> DataFrame:
     """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
 
@@ -137,7 +138,9 @@ def read_rows(
     them out afterwards.
     """
     ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
-    frame, plan = _rows(_Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted), with_ids=with_ids)
+    frame, plan = _rows(
+        _Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted, narrow), with_ids=with_ids
+    )
     tell(plan)
     return frame
 
@@ -165,6 +168,7 @@ class _Reading:
     in_one_scan: bool = False
     early: Choosing | None = None
     with_deleted: bool = False
+    narrow: bool = False
     stored: Mapping[str, bool] = field(default_factory=dict)
     """Columns of `wanted` that all files have as they are declared, and whether they may be null."""
 
@@ -184,7 +188,8 @@ class _Reading:
 
 def _rows(reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | None = None) -> tuple[DataFrame, ReadPlan]:
     state = reading.state
-    reading = replace(reading, stored=stored_as_declared(state, reading.wanted))
+    if not reading.narrow:
+        reading = replace(reading, stored=stored_as_declared(state, reading.wanted))
     told_by_path = tuple(found for found in state.partitions if found.is_told_by_path)
     together = _PartitionGroup(reading, told_by_path)
     apart = [_PartitionGroup(reading, (found,)) for found in state.partitions if not found.is_told_by_path]

@@ -372,15 +372,20 @@ class Statement:
         check_version(self.table, verb)
 
     def target(
-        self, *, wanted: Predicate | None = None, chosen: bool = False, early: Choosing | None = None
+        self,
+        *,
+        wanted: Predicate | None = None,
+        chosen: bool = False,
+        early: Choosing | None = None,
+        narrow: bool = False,
     ) -> DataFrame:
         """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
 
         Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept, `early`
-        is what `read_rows` takes.
+        and `narrow` are what `read_rows` takes.
         """
         state = self._listed(wanted)
-        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early)
+        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early, narrow=narrow)
 
     def spans(self, wanted: Predicate | None) -> Callable[[str], Span | None]:
         """Between which values a column of whole numbers is in all rows that `target` reads; None if not known."""
@@ -389,7 +394,7 @@ class Statement:
     def target_with_deleted(
         self, wanted: Predicate | None
     ) -> tuple[tuple[DataFrame, DeletedRows] | None, Choice[DeletedBy]]:
-        """As `target`, with rows that are deleted already, and which these are, by the values of their partition.
+        """As a narrow `target`, with rows that are deleted already, and which, by the values of their partition.
 
         None if that is not known without a query, or if many tasks would read the table; and why.
         """
@@ -406,7 +411,7 @@ class Statement:
             tuple(value for _, value in parse_partition_name(of.name)) if of.name else (): rows
             for of, rows in zip(state.partitions, found.rows, strict=True)
         }
-        target = read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True)
+        target = read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True, narrow=True)
         return (target, deleted), left_out
 
     def _listed(self, wanted: Predicate | None) -> TableState:
