@@ -26,6 +26,8 @@ TOUCHING = (
     "id < 12",
 )
 """Conditions for which the partition is read that is hit."""
+GONE = SnapshotEndedError if OVER_CONNECT else TableChangedError
+"""Over Connect all is listed when the frame is made, and files are missed when they are read."""
 CONDITIONS = (*TOUCHING, "p > 'b' OR p IS NULL", "p = 'nothing'")
 
 
@@ -141,8 +143,8 @@ def test_a_frame_has_the_rows_of_when_it_was_made(
     for condition, frame in frames.items():
         try:
             assert found(frame.where(condition)) == expected[condition], condition
-        except TableChangedError:
-            assert how == "table renamed" or (how in MOVES and condition in TOUCHING)
+        except GONE:
+            assert how == "table renamed" or (how in MOVES and (OVER_CONNECT or condition in TOUCHING))
     if how in KEEPS:
         for condition in TOUCHING[:2]:
             assert found(together.where(condition).where("id >= 0")) == expected[condition], condition
@@ -179,6 +181,7 @@ def test_a_frame_of_a_writing_block_has_those_of_when_it_was_made(acid: AcidSess
         assert [found(each.where("p = 'b' AND id >= 0")) for each in (frame, chosen)] == expected
 
 
+@pytest.mark.skipif(OVER_CONNECT, reason="over Connect all is listed when the frame is made")
 def test_what_has_ended_before_it_is_listed_is_told(acid: AcidSession, other: AcidSession) -> None:
     frames = [acid.table("d.t") for _ in range(3)]
     opened = acid.connection.call("get_open_txns_req", ttypes.GetOpenTxnsRequest())
