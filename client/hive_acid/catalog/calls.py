@@ -57,12 +57,16 @@ class CatalogCalls(Transport):
         """Partition name to location, of all partitions of a table."""
         return self.partitions_named(table, self.partition_names(table))
 
-    def partition_names(self, table: Table) -> list[str]:
-        """The names of all partitions of a table, ``k=v/…``. Raises NoSuchObjectError if it is not there any more."""
+    def partition_names(self, table: Table, *, most: int = -1) -> list[str]:
+        """The names of all partitions of a table, ``k=v/…``, or of `most` of them.
+
+        Raises NoSuchObjectError if it is not there any more.
+        """
         if not table.partition_keys:
             return []
+        asked = most if most <= LONGEST_NAME_LIST else -1
         # By a pattern for all: get_partition_names answers for a table that is gone as for an empty one, as in Hive.
-        names: list[str] = self.call("get_partition_names_ps", table.database, table.name, [""], -1)
+        names: list[str] = self.call("get_partition_names_ps", table.database, table.name, [""], asked)
         return names
 
     def partitions_named(self, table: Table, names: Sequence[str]) -> dict[str, str]:

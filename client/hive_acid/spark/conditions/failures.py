@@ -31,7 +31,7 @@ from hive_acid.spark.conditions.arithmetic import (
     result_of,
 )
 from hive_acid.spark.conditions.literals import INTEGERS, digits_of, kind_of, type_name
-from hive_acid.spark.conditions.trees import bare, column_named, condition_tree
+from hive_acid.spark.conditions.trees import DAY, bare, column_named, condition_tree
 
 _DEEPEST = 50
 """What is nested more deeply may fail."""
@@ -40,7 +40,6 @@ _WHOLE_DIGITS, _FRACTION_DIGITS, _MOST_DIGITS = 20, 16, 38
 """Those that numbers of SQL may have here before and behind the point, and those of the widest decimal."""
 
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 DAYS_AS_TEXTS = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 """The setting by which a date is made a text where it is compared with one, not the other way round."""
 
@@ -171,7 +170,7 @@ class _Reader:
     def is_no_text_or_day(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
         """Whether a side of a comparison is no text that looks like a day, or one beside a date."""
         text = bare(side)
-        if not isinstance(text, exp.Literal) or not text.is_string or not _DAY.fullmatch(text.this):
+        if not isinstance(text, exp.Literal) or not text.is_string or not DAY.fullmatch(text.this):
             return True
         return _is_time(text) and self._kind(other, _DEEPEST) is _Kind.DATE
 

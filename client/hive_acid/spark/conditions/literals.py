@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Column
 from hive_acid.format.orc.statistics import Bound
-from hive_acid.spark.conditions.trees import bare
+from hive_acid.spark.conditions.trees import DAY, bare
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,6 @@ class LiteralKind:
     of_python: Callable[[object], Bound | None]
 
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 """The names of the types of whole numbers."""
@@ -167,7 +166,7 @@ def _day_literal(tree: exp.Expr | None) -> date | None:
         tree = bare(tree.this)
     text = _text(tree)
     try:
-        return date.fromisoformat(text) if text and _DATE.fullmatch(text) else None
+        return date.fromisoformat(text) if text and DAY.fullmatch(text) else None
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ fields that may be null only if what is in the place of a null is refused, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
@@ -92,11 +92,8 @@ class _Words:
 
     def of(self, predicate: Predicate) -> str | None:
         if isinstance(predicate, AllOf | AnyOf):
-            parts = [self.of(part) for part in predicate.parts]
-            known = [f"({part})" for part in parts if part is not None]
-            return (
-                (" AND " if isinstance(predicate, AllOf) else " OR ").join(known) if len(known) == len(parts) else None
-            )
+            connective = " AND " if isinstance(predicate, AllOf) else " OR "
+            return _joined(connective, (self.of(part) for part in predicate.parts), "({})")
         kind, column = self._types[predicate.column], self._column(predicate.column)
         if not isinstance(kind, _ASKED):
             return None
@@ -111,16 +108,14 @@ class _Words:
         values = predicate.values
         if isinstance(kind, t.DateType) and len(values) > SHORT_LIST:
             # ORC is asked for a range, too.
-            values = values[0], values[-1]
-            words = [self._value(value, kind) for value in values]
-            return None if None in words else f"{column} BETWEEN {words[0]} AND {words[1]}"
+            return f"{column} BETWEEN {self._value(values[0], kind)} AND {self._value(values[-1], kind)}"
         if isinstance(kind, _WHOLE_NUMBERS) and len(values) > SHORT_LIST:
             # A set of BIGINTs is no code. Without the sum Spark would make it one of the column's type.
             return f"{column} + 0L IN ({', '.join(f'{value}L' for value in values)})"
         if isinstance(kind, t.FloatType | t.DoubleType):
             return None  # the zeros of both signs are two numbers to a set
-        listed = [word for value in values if (word := self._value(value, kind)) is not None]
-        return f"{column} IN ({', '.join(listed)})" if len(listed) == len(values) else None
+        listed = _joined(", ", (self._value(value, kind) for value in values))
+        return None if listed is None else f"{column} IN ({listed})"
 
     def _value(self, value: Bound, kind: t.DataType) -> str | None:
         if isinstance(value, bool):
@@ -134,6 +129,12 @@ class _Words:
         if isinstance(value, date) and isinstance(kind, t.DateType):
             return self._hoisted(f"DATE'{value.isoformat()}'")
         return None
+
+
+def _joined(by: str, parts: Iterable[str | None], form: str = "{}") -> str | None:
+    """The parts in one text, None if one is."""
+    found = list(parts)
+    return None if None in found else by.join(map(form.format, found))
 
 
 def _decimal(value: Decimal, kind: t.DecimalType) -> str | None:

@@ -266,7 +266,7 @@ def _decimal(value: Decimal) -> bytes:
         scale = 0
     whole = len(str(number // 10**scale)) if number >= 10**scale else 0
     longs = [number // _LONG_DIGITS**place % _LONG_DIGITS for place in range(3)]
-    signum = (number > 0) - 2 * (number > 0) * sign
+    signum = (-1 if sign else 1) if number else 0
     not_serialized, scratch = -1, _NULL + _NULL
     numbers = (*longs, whole, scale, not_serialized, signum)
     return b"".join(map(_signed, numbers)) + scratch + b"\x01"

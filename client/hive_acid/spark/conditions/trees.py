@@ -25,7 +25,9 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _QUOTES = re.compile(r"""'[^']*'|`[^`]*`|"|\\""")
 """What stands in quotes, and signs by which it is not clear what does."""
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""How a day is written in full; not each such text is one."""
+
 _TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
 
@@ -203,7 +205,7 @@ def _leaf(text: str) -> exp.Condition | None:
         return None if "\\" in text else exp.Literal.string(text[1:-1])
     if _NUMBER.fullmatch(text):
         return _signed(text)
-    if _DATE.fullmatch(text):
+    if DAY.fullmatch(text):
         return exp.cast(exp.Literal.string(text), "date")
     if (constant := _CONSTANTS.get(text.lower())) is not None:
         return constant.copy()
@@ -276,7 +278,7 @@ def _connect_literal(expression: Any) -> exp.Condition | None:
         return exp.Boolean(this=value)
     if kind in ("ByteType", "ShortType", "IntegerType", "LongType", "DecimalType") and _NUMBER.fullmatch(str(value)):
         return _signed(str(value))
-    if kind == "DateType" and _DATE.fullmatch(str(expression)):
+    if kind == "DateType" and DAY.fullmatch(str(expression)):
         return exp.cast(exp.Literal.string(str(expression)), "date")
     return None
 

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import HiveAcidError, UnsupportedTableError
+from hive_acid.spark.jvm.frames.scala import frame_of, none
 
 LOG = logging.getLogger(__name__)
 
@@ -73,13 +74,13 @@ def streaming_frame(spark: SparkSession, source: RowSource, name: str, empty: Da
     arguments = [
         _JavaSource(spark, source, name, empty),
         of_jvm.queryExecution().analyzed().output(),
-        getattr(jvm, "scala.None$").__getattr__("MODULE$"),
+        none(spark),
     ]
     if "apply$default$4" in dir(relation):  # since 4.2 a source may have a name
         arguments.append(getattr(relation, "apply$default$4")())
     session: Any = spark._jsparkSession
     plan = relation(*arguments, session)
-    return DataFrame(getattr(jvm, "org.apache.spark.sql.classic.Dataset").ofRows(session, plan), spark)
+    return frame_of(spark, plan)
 
 
 def is_active(spark: SparkSession, query: str) -> bool | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -45,9 +45,6 @@ from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts, why_not_looked
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import PLACE_COLUMN
 from hive_acid.spark.read.skipping import tails_of
-
-if TYPE_CHECKING:
-    pass
 
 _ARRAY = "__acid_words"
 

@@ -127,7 +127,8 @@ def _events(
     first = None
     if search and (said := restricted(wanted, row.names)) is not None:
         nullable = frozenset(name for name, may_be_null in stored.items() if may_be_null)
-        first = row_filter(said, fields, nullable, partial(_row_field, operation=quoted(asked[0])), _hoisted)
+        field_of = partial(_row_field, operation=quoted(asked[0]))
+        first = row_filter(said, fields, nullable, field_of, partial(hoisted, column=_BUCKET))
     kinds = [*_ID_TYPES, row]
     names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
     if not directories:
@@ -225,10 +226,6 @@ def hoisted(number: str, column: str) -> str:
     it is not null, and push that, which replaces the search argument of the scan.
     """
     return f"array({number})[coalesce({column} & 0, 0)]"
-
-
-def _hoisted(number: str) -> str:
-    return hoisted(number, _BUCKET)
 
 
 def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[str]:

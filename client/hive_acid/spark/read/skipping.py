@@ -36,6 +36,7 @@ from hive_acid.spark.conditions.predicates import (
     may_match,
     restricted,
 )
+from hive_acid.spark.conditions.trees import DAY
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import UNKNOWN as NOT_KNOWN
@@ -59,7 +60,6 @@ _STORED_AS = {"integer": "int", "numeric": "decimal", "dec": "decimal", "double 
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 # --- partitions ----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _value(key: catalog.Column, text: str) -> Bound | None:
         return int(text) if least <= int(text) <= greatest else None
     if kind == "boolean" and text in ("true", "false"):
         return text == "true"
-    if kind == "date" and _DATE.fullmatch(text):
+    if kind == "date" and DAY.fullmatch(text):
         try:
             return date.fromisoformat(text)
         except ValueError:
@@ -208,16 +208,14 @@ def stored_as_declared(state: TableState, predicate: Predicate | None) -> dict[s
         return {}
     paths = [found.path for found in candidates]
     tails = None if SHARED.missing(paths) else tails_of(paths)
+    if tails is None:
+        return {}
     columns = {column.name: column for column in state.table.columns}
-    told = {}
-    for name in columns_of(asked) if tails is not None else ():
-        found = [_nulls(state.table, columns[name], tail) for tail in tails or ()]
-        if None not in found:
-            told[name] = True in found
-    return told
+    nulls = {name: [_nulls(columns[name], tail) for tail in tails] for name in columns_of(asked)}
+    return {name: True in found for name, found in nulls.items() if None not in found}
 
 
-def _nulls(table: Table, column: catalog.Column, tail: Tail) -> bool | None:
+def _nulls(column: catalog.Column, tail: Tail) -> bool | None:
     """Whether a row of a file may have no value in a column; None if its values are of another type or not known."""
     at = tail.column(ROW_COLUMN, column.name)
     if at is None:

@@ -383,7 +383,8 @@ class Run:
     def _has_many_partitions(self, table: Table) -> bool:
         if not table.partition_keys:
             return False
-        return len(self.acid.connection.partition_names(table)) >= self.acid.limits.joined_partitions
+        many = self.acid.limits.joined_partitions
+        return len(self.acid.connection.partition_names(table, most=many)) >= many
 
     def _pinned(self, query: Query, own: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
         """Small tables that may change while the query's frame lives, with the rows that they have now."""
