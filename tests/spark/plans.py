@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pyspark
@@ -76,3 +79,24 @@ def _sums(store: Any, execution: Any) -> dict[str, int]:
         if value.isDefined() and value.get().replace(",", "").isdigit():
             sums[metric.name()] = sums.get(metric.name(), 0) + int(value.get().replace(",", ""))
     return sums
+
+
+@contextmanager
+def pushed_to(spark: SparkSession, kind: str) -> Iterator[list[str]]:
+    """The filters that Spark has pushed into each scan of ACID files of a `kind`, known when the block has ended."""
+    context: Any = spark.sparkContext._jsc.sc()
+    store: Any = spark._jsparkSession.sharedState().statusStore()
+    before = {one.executionId() for one in _executions(store)}
+    found: list[str] = []
+    yield found
+    context.listenerBus().waitUntilEmpty()
+    for one in _executions(store):
+        if one.executionId() not in before:
+            for told in re.findall(rf"^\(\d+\) Scan {kind}\b(.*?)\n\n", one.physicalPlanDescription(), re.M | re.S):
+                if "bucket:int" in told:
+                    found += re.findall(r"PushedFilters: (.*)", told) or ["[]"]
+
+
+def _executions(store: Any) -> list[Any]:
+    listed = store.executionsList()
+    return [listed.apply(at) for at in range(listed.size())]

@@ -78,4 +78,5 @@ def test_a_look_up_by_key_reads_few_row_groups(acid: AcidSession) -> None:
     query = "SELECT * FROM d.t WHERE id = 31234"
     assert sum(scan.rows for scan in scans(acid.sql(query))) <= 2 * GROUP
     compact_table(acid.spark, acid, "d.t", "rebalance", buckets=2)
-    assert [scan.rows for scan in scans(acid.sql(query)) if scan.rows] == [GROUP]
+    (found,) = [scan.rows for scan in scans(acid.sql(query)) if scan.rows]
+    assert found <= GROUP  # of a group Spark sees the batches in which ORC has found a row

@@ -141,7 +141,8 @@ def _events(
         read = loaded(reader.options(**search, **(ROW_FILTER_OPTIONS if first else {})).schema(schema), paths)
     all_columns = _never_false(map(quoted, asked))
     events = read.where(f"({all_columns}) AND ({first})" if first else all_columns)
-    columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
+    told = [_told(quoted(name)) if name in ids else quoted(name) for name in asked]
+    columns = [*told, ROW_COLUMN, "_metadata.file_path"]
     return projected(events, *(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
 
 
@@ -201,9 +202,8 @@ def _is_current(directories: Sequence[ScanDirectory], write_ids: ValidWriteIdLis
     lowest = min(found.directory.min_write_id for found in directories)
     highest = max(found.directory.max_write_id for found in directories)
     invalid = [i for i in (*write_ids.open_ids, *write_ids.aborted_ids) if lowest <= i <= highest]
-    # Differences, which Spark does not push: ORC would take the name for one of a column in the row.
-    current = F.col("currentTransaction") - 0
-    return (current - write_ids.high_water_mark <= 0) & ~current.isin(invalid)
+    current = F.col("currentTransaction")
+    return (current <= write_ids.high_water_mark) & ~current.isin(invalid)
 
 
 def row_fields(names: Iterable[str]) -> list[str]:
@@ -213,6 +213,16 @@ def row_fields(names: Iterable[str]) -> list[str]:
     the search argument of the scan (data-path.md §1.2).
     """
     return [_row_field(name) for name in names]
+
+
+def _told(name: str) -> str:
+    """An id of an event, which is never null, in a form in which Spark pushes no comparison of it, as SQL.
+
+    Of a comparison of the column itself, and of arithmetic with it, Spark would conclude that it is not null, and ask
+    ORC for that. ORC takes the name for one inside `row`: it has statistics of another column, or of none, and fails
+    where it is to ask each row (data-path.md §1.2). And what Spark asks replaces the search argument of the scan.
+    """
+    return f"coalesce({name}, 0)"
 
 
 def _row_field(name: str, operation: str = "operation") -> str:

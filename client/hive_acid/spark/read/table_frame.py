@@ -430,12 +430,8 @@ def delete_events(spark: SparkSession, directories: Sequence[ScanDirectory], wri
 
 
 def _deletes(events: DataFrame) -> DataFrame:
-    """Those of events that delete.
-
-    They are found by a comparison: of an equation Spark would conclude that the scan's own filter, which names
-    `operation`, is always true, and drop it. It is one of a difference, which Spark does not push: see `row_fields`.
-    """
-    return events.where(F.col("operation") - DELETE >= 0)
+    """Those of events that delete."""
+    return events.where(F.col("operation") == DELETE)
 
 
 @dataclass(slots=True)

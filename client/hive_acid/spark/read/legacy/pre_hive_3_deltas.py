@@ -48,8 +48,7 @@ def hold_updates(spark: SparkSession, location: str, found: Sequence[DataDirecto
     # Statistics are missing or cannot be read here.
     directories = [ScanDirectory(files.join(location, of.name), of.directory, True) for of in found]
     events = scan(spark, t.StructType([]), directories, ValidWriteIdList("", 0))
-    # A difference, which Spark does not push: ORC would take the name for one of a column in the row.
-    return bool(events.where(F.col("operation") - INSERT > 0).limit(1).count())
+    return bool(events.where(F.col("operation") > INSERT).limit(1).count())
 
 
 def latest_events(events: DataFrame) -> DataFrame:
