@@ -168,6 +168,8 @@ OF_ORC = {
     "orc.force.positional.evolution.level": "3",
     "orc.write.variable.length.blocks": "true",
     "orc.sarg.to.filter": "true",
+    "orc.filter.use.selected": "true",
+    "orc.filter.plugin": "true",
     "orc.schema.evolution.case.sensitive": "false",
     "orc.tolerate.missing.schema": "false",
     "orc.skip.corrupt.data": "true",
@@ -177,27 +179,39 @@ OF_ORC = {
 
 @pytest.mark.parametrize("setting", OF_ORC)
 def test_what_a_session_tells_orc_changes_no_row(spark: SparkSession, acid: AcidSession, setting: str) -> None:
-    acid.create_table("d.t", {"id": "int", "v": "double", "st": "struct<x:int,y:string>", "a": "array<struct<z:int>>"})
+    columns = {"id": "int", "v": "double", "st": "struct<x:int,y:string>", "a": "array<struct<z:int>>"}
+    acid.create_table("d.t", {**columns, "n": "int", "text": "string", "price": "decimal(9,2)"})
     rows = (
         "SELECT int(id) id, if(id % 2 = 0, -0.0d, id / 4) v, struct(int(id % 5) x, string(id) y) st, "
-        "array(struct(int(id) z)) a FROM range(20)"
+        "array(struct(int(id) z)) a, if(id % 3 = 0, null, int(id)) n, if(id % 4 = 1, null, 'same') text, "
+        "CAST(id * 1.25 AS decimal(9,2)) price FROM range(20)"
     )
-    conditions = ("v = 0", "st.x = 3 AND id > 5", "st.y = '7'", "a[0].z >= 15 AND v > 0", "id IN (3, 4) OR st IS NULL")
+    conditions = (
+        "v = 0",
+        "st.x = 3 AND id > 5",
+        "st.y = '7'",
+        "a[0].z >= 15 AND v > 0",
+        "id IN (3, 4) OR st IS NULL",
+        "n > 12",
+        "n < 4 AND id >= 1",
+        "n IS NOT NULL AND price > 20",
+        "text = 'same' AND id > 16",
+    )
 
     def found() -> list[list[tuple[object, ...]]]:
-        return [sorted(map(tuple, acid.table("d.t").where(of).collect())) for of in conditions]
+        return [sorted(map(tuple, acid.table("d.t").where(of).collect()), key=str) for of in conditions]
 
     with under(spark, {setting: OF_ORC[setting]}):
         acid.insert("d.t", spark.sql(rows))
         with_setting = found()
     assert with_setting == found()
-    assert [len(of) for of in with_setting] == [10, 3, 1, 3, 2]
+    assert [len(of) for of in with_setting] == [10, 3, 1, 3, 2, 5, 2, 2, 2]
     acid.add_columns("d.t", {"w": "string"})
     with under(spark, {setting: OF_ORC[setting]}):
         assert acid.update("d.t", {"w": "'new'"}, "v = 0 AND st.x = 3") == 2
         assert acid.delete("d.t", "st.y = '7'") == 1
         compact_table(spark, acid, "d.t", "major")
-        assert [len(of) for of in found()] == [10, 3, 0, 3, 2]
+        assert [len(of) for of in found()] == [10, 3, 0, 3, 2, 5, 2, 2, 2]
     assert sorted(row.id for row in acid.table("d.t").where("w = 'new'").collect()) == [8, 18]
 
 

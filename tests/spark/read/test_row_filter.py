@@ -141,14 +141,24 @@ def test_rows_and_values_are_those_of_a_read_without(table: Any, seed: Any) -> N
         assert told(acid.table("d.t").where(condition)) == expected, condition
 
 
-def test_without_the_vectorised_reader(table: Any, spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.orc.enableVectorizedReader", "false"),
+        ("orc.sarg.to.filter", "true"),
+        ("orc.filter.use.selected", "true"),
+        ("orc.filter.plugin", "true"),
+    ],
+)
+def test_whatever_a_session_says_of_orc(table: Any, spark: SparkSession, setting: str, value: str) -> None:
     acid, off = table
-    spark.conf.set("spark.sql.orc.enableVectorizedReader", "false")
-    try:
-        for condition in conditions(random.Random(77)):
-            assert told(acid.table("d.t", where=condition)) == told(off.table("d.t").where(condition)), condition
-    finally:
-        spark.conf.unset("spark.sql.orc.enableVectorizedReader")
+    for condition in conditions(random.Random(77)):
+        expected = told(off.table("d.t").where(condition))
+        spark.conf.set(setting, value)
+        try:
+            assert told(acid.table("d.t", where=condition)) == expected, condition
+        finally:
+            spark.conf.unset(setting)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +201,7 @@ def test_changes_meet_the_rows_that_they_should(table: Any, seed: Any) -> None:
 def test_which_conditions_orc_asks_of_rows(table: Any) -> None:
     """Comparisons of numbers and days, of which no null could be taken for a value."""
     acid, _ = table
-    (option,) = ROW_FILTER_OPTIONS
+    ((option, value),) = ROW_FILTER_OPTIONS.items()
     for condition, asked in {
         "k = 5": True,
         "price >= 10.5 AND whole < 3": True,
@@ -215,7 +225,7 @@ def test_which_conditions_orc_asks_of_rows(table: Any) -> None:
     }.items():
         plan = acid.table("d.t", where=condition)._jdf.queryExecution().analyzed()
         options = list(_options(plan))
-        assert any(option in found for found in options) == asked, condition
+        assert any(f"{option} -> {value}" in found for found in options) == asked, condition
     (scan,) = scans(acid.table("d.t", where="whole = 4000").select("many"))
     assert "Batched: true" in scan.text
     assert "PushedFilters: []" in scan.text or "PushedFilters" not in scan.text

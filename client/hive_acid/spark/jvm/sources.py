@@ -49,10 +49,15 @@ _CALENDAR = {"orc.proleptic.gregorian": "false"}
 _OF_ORC = {
     "orc.skip.corrupt.data": "false",
     "orc.force.positional.evolution": "false",
+    "orc.sarg.to.filter": "false",
+    "orc.filter.use.selected": "false",
+    "orc.filter.plugin": "false",
     "orc.proleptic.gregorian.default": "false",
     **_CALENDAR,
 }
-"""Files are as they are: days before 1582 by the older calendar, as all other engines write them and read them."""
+"""Files are as they are: days before 1582 by the older calendar, as all other engines write them and read them. Each
+row is at its place, and ORC leaves none out unless a scan says so: Spark does not look at its list of those chosen.
+"""
 
 _PATH_FILTER = "mapreduce.input.pathFilter.class"
 """By it files are left out. No option takes it back: what classes Spark has fail where many paths are listed."""
