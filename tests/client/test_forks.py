@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import faulthandler
 import gc
 import multiprocessing
 import os
@@ -87,8 +88,10 @@ def test_workers_of_every_kind(uri: str, connection: Connection, kind: str, meth
             with ProcessPoolExecutor(3, context) as executor:
                 found = list(executor.map(processes.mixed, [uri] * 3, range(3)))
         elif kind == "pool":
-            with context.Pool(3) as pool:
-                found = pool.starmap(processes.mixed, [(uri, number) for number in range(3)])
+            # A pool waits for a worker that hangs, or has died, without end; what it is at is told on standard error.
+            with context.Pool(3, faulthandler.dump_traceback_later, [PATIENCE_S]) as pool:
+                work = pool.starmap_async(processes.mixed, [(uri, number) for number in range(3)])
+                found = work.get(2 * PATIENCE_S)
         else:
             started = [context.Process(target=processes.end_with_mixed, args=[uri, number]) for number in range(3)]  # type: ignore[attr-defined]
             for one in started:
