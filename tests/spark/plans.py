@@ -60,9 +60,7 @@ def last_write(spark: SparkSession) -> Written:
     if not hasattr(spark, "_jsparkSession"):
         pytest.skip("a client of Spark Connect cannot look at the executed plan")
     store: Any = spark._jsparkSession.sharedState().statusStore()
-    executions = store.executionsList()
-    for at in reversed(range(executions.size())):
-        found = executions.apply(at)
+    for found in reversed(_executions(store)):
         plan = found.physicalPlanDescription()
         if "WriteFiles" in plan:
             return Written(plan.partition("== Initial Plan ==")[0], plan, _sums(store, found))
@@ -82,8 +80,8 @@ def _sums(store: Any, execution: Any) -> dict[str, int]:
 
 
 @contextmanager
-def pushed_to(spark: SparkSession, kind: str) -> Iterator[list[str]]:
-    """The filters that Spark has pushed into each scan of ACID files of a `kind`, known when the block has ended."""
+def pushed_to_orc(spark: SparkSession) -> Iterator[list[str]]:
+    """The filters that Spark has pushed into each scan of ACID files, known when the block has ended."""
     context: Any = spark.sparkContext._jsc.sc()
     store: Any = spark._jsparkSession.sharedState().statusStore()
     before = {one.executionId() for one in _executions(store)}
@@ -92,7 +90,7 @@ def pushed_to(spark: SparkSession, kind: str) -> Iterator[list[str]]:
     context.listenerBus().waitUntilEmpty()
     for one in _executions(store):
         if one.executionId() not in before:
-            for told in re.findall(rf"^\(\d+\) Scan {kind}\b(.*?)\n\n", one.physicalPlanDescription(), re.M | re.S):
+            for told in re.findall(r"^\(\d+\) Scan orc\b(.*?)\n\n", one.physicalPlanDescription(), re.M | re.S):
                 if "bucket:int" in told:
                     found += re.findall(r"PushedFilters: (.*)", told) or ["[]"]
 

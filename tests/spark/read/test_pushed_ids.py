@@ -14,7 +14,7 @@ import hive_acid.spark
 from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
 from tests.spark.conftest import OVER_CONNECT
-from tests.spark.plans import pushed_to
+from tests.spark.plans import pushed_to_orc
 from tests.spark.read.test_row_filter import COLUMNS, conditions, rows, told
 
 ROWS = 24_000
@@ -75,7 +75,7 @@ def test_no_statement_asks_orc_for_an_id(table: Any, spark: SparkSession, statem
     acid, _ = table
     if joined:
         acid.limits = replace(acid.limits, delete_events=0)
-    with pushed_to(spark, "orc") as filters:
+    with pushed_to_orc(spark) as filters:
         acid.sql(statement.format(ROWS // 2)).collect()
         acid.sql(statement.format(ROWS // 2 + 700)).collect()
     assert set(filters) == {"[]"}
@@ -86,7 +86,7 @@ def test_no_statement_asks_orc_for_an_id(table: Any, spark: SparkSession, statem
 def test_no_compaction_asks_orc_for_an_id(table: Any, spark: SparkSession, kind: Any) -> None:
     acid, _ = table
     acid.delete("d.t", "k % 13 = 3")
-    with pushed_to(spark, "orc") as filters:
+    with pushed_to_orc(spark) as filters:
         compact_table(spark, acid, "d.t", kind)
     assert set(filters) <= {"[]"}  # a minor one may need no Spark
 

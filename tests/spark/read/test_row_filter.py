@@ -17,6 +17,7 @@ from hive_acid.spark.change.driver_write import driver_deletes
 from hive_acid.spark.conditions.row_filter import ROW_FILTER_OPTIONS
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.plans import scans
+from tests.values.sessions.under import under
 
 ROWS = 24_000
 COLUMNS = {
@@ -154,11 +155,8 @@ def test_whatever_a_session_says_of_orc(table: Any, spark: SparkSession, setting
     acid, off = table
     for condition in conditions(random.Random(77)):
         expected = told(off.table("d.t").where(condition))
-        spark.conf.set(setting, value)
-        try:
+        with under(spark, {setting: value}):
             assert told(acid.table("d.t", where=condition)) == expected, condition
-        finally:
-            spark.conf.unset(setting)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def read_rows(
     reach are read with the others: asking of few rows whether they are deleted costs less than a scan of its own.
     `early` chooses some of the rows. It is asked of those, too, that are deleted, so it may fail for none; which these
     are is found out of fewer rows then. `with_deleted` is for who knows the deleted rows (`deleted_from`) and leaves
-    them out afterwards.
+    them out afterwards, `narrow` for who needs no columns but those of `wanted`: ORC is not to ask it row by row.
     """
     ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
     frame, plan = _rows(
