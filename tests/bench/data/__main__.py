@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.calls.servers import Machine
+from tests.bench.data import pages
+from tests.bench.data.contestants import Acid, AcidSql
+from tests.bench.data.record import kept
 from tests.bench.data.report import PLAIN, show
 from tests.bench.data.statements import FIRST
 from tests.clients.java.maven import Jar, NotFetchedError, cache_directory
@@ -38,7 +42,7 @@ RIVALS_JARS = (
         "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
     ),
 )
-OURS, RIVALS = "hive-acid", ("delta", "iceberg")
+OURS, RIVALS = (Acid.name, AcidSql.name), ("delta", "iceberg")
 
 
 def main() -> int:
@@ -64,14 +68,23 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="a file for all that was measured, with date and versions")
     parser.add_argument("--show", type=Path, help="measure nothing: show the tables of such a file")
+    parser.add_argument(
+        "--pages", action="store_true", help="measure nothing: make the documents' tables of docs/measured anew"
+    )
     parser.add_argument("--writers", type=int, default=0, help="also so many writers at once, each of rows of its own")
     parser.add_argument("--contestants", default="orc,hive-acid,parquet,delta,iceberg")
     parser.add_argument("--rivals-python", help=f"a Python that has PySpark {RIVALS_SPARK}, for Delta and Iceberg")
+    parser.add_argument("--rivals-spark-only", action="store_true", help="all on that PySpark, nothing on the newest")
     options = parser.parse_args()
     if options.show:
         show(json.loads(options.show.read_text()))
         return 0
+    if options.pages:
+        pages.make()
+        return 0
     names = options.contestants.split(",")
+    if {*OURS} <= {*names}:
+        parser.error(f"{' and '.join(OURS)} would warm each other up: measure them in two runs")
     rivals = [name for name in names if name in RIVALS]
     ours = [name for name in names if name not in RIVALS]
     if rivals and not options.rivals_python:
@@ -82,9 +95,9 @@ def main() -> int:
         with Machine(work) as machine, machine.server() as server:
             if rivals:
                 jars = [str(jar.fetch(cache_directory())) for jar in RIVALS_JARS]
-                asked = [name for name in names if name in (PLAIN, OURS, *RIVALS)]
+                asked = [name for name in names if name in (PLAIN, *OURS, *RIVALS)]
                 found["sections"].append(_run(options.rivals_python, options, asked, work, server.uri, jars))
-            if ours:
+            if ours and not options.rivals_spark_only:
                 found["sections"].append(_run(sys.executable, options, ours, work, server.uri, []))
     except NotFetchedError as error:
         print(f"Delta and Iceberg cannot be measured: {error}", file=sys.stderr)
@@ -92,14 +105,16 @@ def main() -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        options.json.write_text(_text(found))
     show(found)
     return 0
 
 
 def _words(options: argparse.Namespace) -> dict[str, Any]:
     """The options that say what was measured."""
-    return {name: value for name, value in vars(options).items() if name not in ("json", "show", "rivals_python")}
+    return {
+        name: value for name, value in vars(options).items() if name not in ("json", "show", "pages", "rivals_python")
+    }
 
 
 def _run(
@@ -109,9 +124,14 @@ def _run(
     order = _order(options, names, work, uri, jars) | {"planning": options.planning and python == sys.executable}
     lines = _told(python, order)
     for name in names if options.first else ():
-        for what in FIRST if name in (OURS, *RIVALS) else ():
+        for what in FIRST if name in (*OURS, *RIVALS) else ():
             lines += _told(python, order | {"contestants": [name], "first": what, "last": what == FIRST[-1]})
-    return {"versions": next(line["versions"] for line in lines if "versions" in line), "lines": lines}
+    return kept(lines)
+
+
+def _text(found: dict[str, Any]) -> str:
+    """JSON in which a list of figures is one line."""
+    return re.sub(r"\[[^][{}]*\]", lambda numbers: re.sub(r"\s+", "", numbers[0]), json.dumps(found, indent=1)) + "\n"
 
 
 def _order(options: argparse.Namespace, names: list[str], work: Path, uri: str, jars: list[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,8 @@ from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from tests.bench.data.orders import COLUMNS, PARTITION_KEY
 
 PRICE = "price + 1"
+DATA_FILES = (".orc", ".parquet", ".puffin", ".bin")
+"""How the files of formats end that have rows or say which ones are deleted."""
 
 
 class Contestant(ABC):
@@ -27,6 +30,25 @@ class Contestant(ABC):
         self.root = root
         self.partitioned = partitioned
         self._tables = 0
+
+    def sql(self, text: str) -> DataFrame:
+        """A statement in SQL, as the users of this format write it."""
+        return self.spark.sql(text)
+
+    @property
+    @abstractmethod
+    def full_name(self) -> str:
+        """The table's name in SQL."""
+
+    @property
+    def location(self) -> str:
+        """The directory of all files of the table, as it is now."""
+        return self.path
+
+    def data_files(self) -> list[int]:
+        """The sizes in bytes of the files with rows, deleted ones or what deletes them, but of no other ones."""
+        found = Path(self.location.removeprefix("file:")).rglob("*")
+        return [file.stat().st_size for file in found if file.suffix in DATA_FILES or file.name.startswith("bucket_")]
 
     def restart(self) -> None:
         """Begin with the first table again; that of now is removed."""
@@ -68,6 +90,10 @@ class Contestant(ABC):
     def frame(self, where: str | None = None) -> DataFrame:
         """The rows as they are now, or those for which `where` is true."""
 
+    def count(self) -> int:
+        """The number of rows."""
+        return self.frame().count()
+
     def update(self, where: str) -> None:
         raise TypeError(f"{self.name} has no UPDATE")
 
@@ -95,6 +121,14 @@ class Plain(Contestant):
         self.name = kind
         self._rewritten = ""
 
+    @property
+    def full_name(self) -> str:
+        return f"{self.name}.`{self.location}`"
+
+    @property
+    def location(self) -> str:
+        return self._rewritten or self.path
+
     def create(self) -> None:
         self._rewritten = ""
 
@@ -102,7 +136,7 @@ class Plain(Contestant):
         self._write(frame, self.path)
 
     def frame(self, where: str | None = None) -> DataFrame:
-        found = self.spark.read.format(self.name).load(self._rewritten or self.path)
+        found = self.spark.read.format(self.name).load(self.location)
         found = found.select(*COLUMNS)
         return found.where(where) if where else found
 
@@ -125,15 +159,15 @@ class Plain(Contestant):
         (writer.partitionBy(PARTITION_KEY) if self.partitioned else writer).save(path)
 
 
-class Acid(Contestant):
-    """Ours. Compaction is the Worker's job, run in this session so that its CPU time is seen."""
+class _Ours(Contestant):
+    """Compaction is the Worker's job, run in this session so that its CPU time is seen."""
 
-    name = "hive-acid"
+    database = ""
 
     def __init__(self, spark: SparkSession, root: str, uri: str, *, partitioned: bool) -> None:
         super().__init__(spark, root, partitioned=partitioned)
         self._acid = hive_acid.spark.session(spark, uri)
-        self._acid.create_database("bench", if_not_exists=True)
+        self._acid.create_database(self.database, if_not_exists=True)
 
     @property
     def acid(self) -> hive_acid.spark.AcidSession:
@@ -141,7 +175,14 @@ class Acid(Contestant):
 
     @property
     def full_name(self) -> str:
-        return f"bench.{self.table}"
+        return f"{self.database}.{self.table}"
+
+    @property
+    def location(self) -> str:
+        return self._acid.connection.table(self.database, self.table).location
+
+    def sql(self, text: str) -> DataFrame:
+        return self._acid.sql(text)
 
     def create(self) -> None:
         columns = dict(COLUMNS)
@@ -150,6 +191,17 @@ class Acid(Contestant):
 
     def drop(self) -> None:
         self._acid.drop_table(self.full_name)
+
+    def compact(self) -> None:
+        from tests.spark.compaction import compact_table
+
+        compact_table(self.spark, self._acid, self.full_name, "major")
+
+
+class Acid(_Ours):
+    """Ours, by its verbs and as a DataFrame."""
+
+    name, database = "hive-acid", "bench"
 
     def load(self, frame: DataFrame) -> None:
         self._acid.insert(self.full_name, frame)
@@ -174,54 +226,57 @@ class Acid(Contestant):
         changed.whenNotMatchedInsertAll().execute()
 
     def insert_row(self, values: str) -> None:
-        self._acid.sql(f"INSERT INTO {self.full_name} VALUES ({values})")
-
-    def compact(self) -> None:
-        from tests.spark.compaction import compact_table
-
-        compact_table(self.spark, self._acid, self.full_name, "major")
+        self.sql(f"INSERT INTO {self.full_name} VALUES ({values})")
 
 
 class _Sql(Contestant):
-    """A format that Spark's SQL changes."""
+    """What is changed by SQL."""
 
     def load(self, frame: DataFrame) -> None:
         frame.writeTo(self.full_name).append()
-
-    @property
-    @abstractmethod
-    def full_name(self) -> str: ...
 
     def frame(self, where: str | None = None) -> DataFrame:
         found = self.spark.table(self.full_name)
         return found.where(where) if where else found
 
     def update(self, where: str) -> None:
-        self.spark.sql(f"UPDATE {self.full_name} SET price = {PRICE}, status = 'changed' WHERE {where}")
+        self.sql(f"UPDATE {self.full_name} SET price = {PRICE}, status = 'changed' WHERE {where}")
 
     def delete(self, where: str) -> None:
-        self.spark.sql(f"DELETE FROM {self.full_name} WHERE {where}")
+        self.sql(f"DELETE FROM {self.full_name} WHERE {where}")
 
     def merge(self, source: DataFrame, *, all_columns: bool = False) -> None:
         source.createOrReplaceTempView("bench_source")
         changed = "*" if all_columns else "price = s.price, status = s.status"
-        self.spark.sql(
+        self.sql(
             f"MERGE INTO {self.full_name} t USING bench_source s ON t.o_id = s.o_id AND t.month = s.month "
             f"WHEN MATCHED THEN UPDATE SET {changed} WHEN NOT MATCHED THEN INSERT *"
         )
 
     def insert_row(self, values: str) -> None:
-        self.spark.sql(f"INSERT INTO {self.full_name} VALUES ({values})")
-
-    def drop(self) -> None:
-        self.spark.sql(f"DROP TABLE {self.full_name}")
-        super().drop()
+        self.sql(f"INSERT INTO {self.full_name} VALUES ({values})")
 
     def _columns(self) -> str:
         return ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 
     def _partitioned_by(self) -> str:
         return f"PARTITIONED BY ({PARTITION_KEY})" if self.partitioned else ""
+
+
+class AcidSql(_Ours, _Sql):
+    """Ours, by SQL alone. In one JVM with `Acid` each would run programs that the other one has had compiled."""
+
+    name, database = "hive-acid-sql", "bench_sql"
+
+    def load(self, frame: DataFrame) -> None:
+        frame.createOrReplaceTempView("bench_source")
+        self.sql(f"INSERT INTO {self.full_name} SELECT {', '.join(COLUMNS)} FROM bench_source")
+
+    def frame(self, where: str | None = None) -> DataFrame:
+        return self.sql(f"SELECT * FROM {self.full_name}{f' WHERE {where}' if where else ''}")
+
+    def count(self) -> int:
+        return int(self.sql(f"SELECT count(*) FROM {self.full_name}").collect()[0][0])
 
 
 class Delta(_Sql):
@@ -263,6 +318,13 @@ class Iceberg(_Sql):
             f"TBLPROPERTIES ({given})"
         )
 
+    @property
+    def location(self) -> str:
+        return f"{self.root}/{self.name}/bench/{self.table}"
+
+    def drop(self) -> None:
+        self.sql(f"DROP TABLE {self.full_name}")
+
     def compact(self) -> None:
         self.spark.sql(
             f"CALL ice.system.rewrite_data_files(table => 'bench.{self.table}', options => map('rewrite-all', 'true'))"
@@ -271,8 +333,9 @@ class Iceberg(_Sql):
 
 def contestant(name: str, spark: SparkSession, root: str, uri: str, *, partitioned: bool) -> Contestant:
     """The contestant of this name."""
-    if name == Acid.name:
-        return Acid(spark, root, uri, partitioned=partitioned)
+    for ours in (Acid, AcidSql):
+        if name == ours.name:
+            return ours(spark, root, uri, partitioned=partitioned)
     for kind in (Delta, Iceberg):
         if name == kind.name:
             return kind(spark, root, partitioned=partitioned)

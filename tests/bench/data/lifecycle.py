@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.bench.data.contestants import Contestant
-from tests.bench.data.orders import COLUMNS, checksum, orders, upserts
+from tests.bench.data.orders import COLUMNS, checksum, orders, products, upserts
 from tests.bench.machine import peak_memory_mb, reset_peak_memory
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-READS = ("all columns", "two columns", "count", "key range")
 CHANGES = ("UPDATE 1 %", "DELETE 1 %", "MERGE 1 %")
 
 
@@ -36,6 +36,14 @@ class Cost:
     @property
     def cpu_s(self) -> float:
         return self.jvm_cpu_s + self.client_cpu_s
+
+
+class State(NamedTuple):
+    """What a table is at some stage: its rows and a checksum of them, and the sizes in bytes of the files it has."""
+
+    rows: int
+    checksum: str
+    files: list[int]
 
 
 class Clock:
@@ -61,21 +69,26 @@ class Clock:
 
 def live(
     spark: SparkSession, contestant: Contestant, clock: Clock, rows: int, *, reads: int, changes: int
-) -> Iterator[tuple[str, Cost | tuple[int, int]]]:
-    """One life with so many runs of each read and change; yields (step, cost), and (stage, checksum) of the rows."""
+) -> Iterator[tuple[str, Cost | State]]:
+    """One life with so many runs of each read and change; yields (step, cost), and (stage, its state) for checks."""
     contestant.new_table()
     source = orders(spark, rows)
     yield "load", clock.cost(lambda: contestant.load(source))
-    yield "loaded", checksum(contestant.frame())
+    yield "loaded", _state(contestant)
     yield from _reads("clean", contestant, clock, rows, reads)
     if contestant.changes:
         yield from _changes(spark, contestant, clock, rows, changes)
-        yield "changed", checksum(contestant.frame())
+        yield "changed", _state(contestant)
         yield from _reads("changed", contestant, clock, rows, reads)
     yield "compaction", clock.cost(contestant.compact)
     if contestant.changes:
-        yield "compacted", checksum(contestant.frame())
+        yield "compacted", _state(contestant)
     yield from _reads("compacted", contestant, clock, rows, reads)
+
+
+def _state(contestant: Contestant) -> State:
+    rows, total = checksum(contestant.frame())
+    return State(rows, str(total), contestant.data_files())
 
 
 def deleted(
@@ -114,18 +127,24 @@ def _changes(
 
 
 def _reads(stage: str, contestant: Contestant, clock: Clock, rows: int, times: int) -> Iterator[tuple[str, Cost]]:
-    low = rows // 2
+    low, brand = rows // 2, products(contestant.spark, contestant.root).where("brand = 7")
     span = f"o_id BETWEEN {low} AND {low + rows // 1000 - 1}"
     steps: dict[str, Callable[[], object]] = {
         "all columns": lambda: _scan(contestant.frame()),
         "two columns": lambda: contestant.frame().agg(F.sum("quantity"), F.max("tax")).collect(),
-        "count": lambda: contestant.frame().count(),
+        "count": contestant.count,
+        "count, min and max by SQL": lambda: contestant.sql(
+            f"SELECT count(*), min(o_id), max(o_id) FROM {contestant.full_name}"
+        ).collect(),
         "key range": lambda: _scan(contestant.frame(span)),
+        "join with a small dimension": lambda: (
+            contestant.frame().join(brand, "product").agg(F.sum("quantity")).collect()
+        ),
     }
-    for name in READS:
-        steps[name]()
+    for name, step in steps.items():
+        step()
         for _ in range(times):
-            yield f"{stage}: {name}", clock.cost(steps[name])
+            yield f"{stage}: {name}", clock.cost(step)
 
 
 def _scan(frame: DataFrame) -> None:

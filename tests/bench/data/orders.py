@@ -25,6 +25,7 @@ COLUMNS = {
 }
 PARTITION_KEY = "month"
 MONTHS = 12
+PRODUCTS = 20_000
 _STATUS = "element_at(array('open', 'paid', 'sent', 'done', 'back'), cast(pmod({h}, 5) AS int) + 1)"
 _CHANNEL = "element_at(array('web', 'shop', 'phone'), cast(pmod({h}, 3) AS int) + 1)"
 
@@ -39,7 +40,7 @@ def shaped(ids: DataFrame) -> DataFrame:
     h = "xxhash64(o_id, {})".format
     values = {
         "customer": f"pmod({h(1)}, 150000)",
-        "product": f"cast(pmod({h(2)}, 20000) AS int)",
+        "product": f"cast(pmod({h(2)}, {PRODUCTS}) AS int)",
         "quantity": f"cast(pmod({h(3)}, 50) AS int) + 1",
         "price": f"cast(pmod({h(4)}, 10000000) / 100 AS decimal(12,2))",
         "discount": f"cast(pmod({h(5)}, 11) / 100 AS decimal(4,2))",
@@ -64,6 +65,14 @@ def upserts(spark: SparkSession, rows: int, turn: int) -> DataFrame:
     new = spark.range(half).select((F.col("id") + rows + turn * half).alias("o_id"))
     changed = shaped(known).withColumns({"price": F.expr("price + 1"), "status": F.lit("merged")})
     return changed.unionByName(shaped(new))
+
+
+def products(spark: SparkSession, root: str) -> DataFrame:
+    """A small dimension of the orders, in a file of Parquet that is written once: each product, of one of 40 brands."""
+    path = f"{root}/products"
+    made = spark.range(PRODUCTS).selectExpr("cast(id AS int) product", "concat('P', id) name", "id % 40 AS brand")
+    made.coalesce(1).write.mode("ignore").parquet(path)
+    return spark.read.parquet(path)
 
 
 def checksum(frame: DataFrame) -> tuple[int, int]:

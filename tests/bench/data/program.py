@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from hive_acid.spark.jvm.java import ensure_java
 from tests.bench.data.contestants import Contestant, contestant, settings
-from tests.bench.data.lifecycle import Clock, Cost, deleted, live
+from tests.bench.data.lifecycle import Clock, Cost, State, deleted, live
 from tests.bench.data.orders import orders
 from tests.bench.data.planning import planned
 from tests.bench.data.statements import conditions, first, merges, small
@@ -100,13 +100,13 @@ def _statements(
         yield from small(spark, one, clock, times * 5)
 
 
-def _tell(answers: Any, name: str, step: str, found: Cost | tuple[int, int], *, measured: bool = True) -> None:
+def _tell(answers: Any, name: str, step: str, found: Cost | State, *, measured: bool = True) -> None:
     """What is not measured is checked: rows are told in every life."""
     if isinstance(found, Cost):
         if measured:
             _line(answers, contestant=name, step=step, **asdict(found))
     else:
-        _line(answers, contestant=name, stage=step, rows=found[0], checksum=str(found[1]))
+        _line(answers, contestant=name, stage=step, **found._asdict())
 
 
 def _line(answers: Any, **words: object) -> None:

@@ -1,85 +1,127 @@
-"""The tables of a run: what each step took each contestant, and how often they got in each other's way."""
+"""The tables of what was measured, in the form of the documents: costs, memory, files, and who got in whose way."""
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tests.bench.data.lifecycle import CHANGES, Cost
+from tests.bench.data.lifecycle import Cost
+from tests.bench.data.record import Section, median, sections
 
 PLAIN = "orc"
-"""Whom the others are compared with."""
+"""With whom the others are compared, where it can do a step."""
+
+PEER = "iceberg"
+"""With whom they are compared in other steps."""
+
+LIFE = ("load", "clean:", "UPDATE 1 %", "DELETE 1 %", "MERGE 1 %", "changed:", "compaction", "compacted:")
+DELETED = ("1 % deleted:", "1 % in a tenth of the files:", "10 % deleted:")
+STATEMENTS = ("UPDATE by", "DELETE by", "MERGE of", "small:", "first of a session:")
+"""By what the names of steps begin that a table has."""
+
+_ROUNDED = 0.005
+"""Of shorter times no ratio is told: the clock of CPU time has steps of twice as much."""
 
 
-def show(found: dict[str, Any]) -> None:
-    """Print the tables of what was measured, as `docs/benchmarks.md` has them."""
-    for section in found["sections"]:
-        versions = ", ".join(f"{name} {version}" for name, version in section["versions"].items())
-        _show(f"{found['date']}, {versions}, {_shown(found['options'])}", section["lines"])
+def show(found: Mapping[str, Any]) -> None:
+    """Print all tables of a file."""
+    for section in sections(found):
+        print(f"\n{section.title}\n")
+        for make in (costs, memory, files, writers):
+            print("\n".join((*make(section), "")))
+        for stage in section.states:
+            print(f"rows {stage}: {'DIFFERENT' if stage in section.unequal() else 'equal for all'}")
+        for line in section.others:
+            if "planning" in line:
+                print(f"1,000 partitions with 5 deltas each, {line['planning']}: {line['seconds']:.2f} s")
 
 
-def _shown(options: dict[str, Any]) -> str:
-    settings = "two settings of the JVM's side" if options["tuned"] else "the JVM's defaults"
-    return f"{options['rows']:,} rows, zstd, {settings}, {options['warm_ups']} lives to warm up"
+def costs(section: Section, steps: Sequence[str] = ()) -> list[str]:
+    """CPU s of JVM and client together / wall s, medians; in brackets the ratios to plain ORC, or to Iceberg."""
+
+    def cells(step: str, of: Mapping[str, list[Cost]]) -> Callable[[str], str]:
+        beside = of.get(PLAIN) or section.costs.get(step.replace("changed:", "clean:"), {}).get(PLAIN) or of.get(PEER)
+        return lambda name: _cost(of.get(name), beside)
+
+    return _table(section, steps, cells)
 
 
-def _show(title: str, lines: list[dict[str, Any]]) -> None:
-    """A table: a line per step, for each contestant CPU seconds and wall seconds, and ratios to plain ORC."""
-    costs: dict[str, dict[str, list[Cost]]] = defaultdict(lambda: defaultdict(list))
-    checks: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
-    for line in lines:
-        if "step" in line:
-            costs[line["step"]][line["contestant"]].append(Cost(**{of.name: line[of.name] for of in fields(Cost)}))
-        elif "stage" in line:
-            checks[line["stage"]][line["contestant"]] = (line["rows"], line["checksum"])
-    names = list(dict.fromkeys(line["contestant"] for line in lines if "contestant" in line))
-    print(f"\n{title}: CPU s of the JVM + of the client / wall s, in brackets the ratios of their sum and of the wall")
-    print("| step |" + "".join(f" {name} |" for name in names))
-    print("|---|" + "---|" * len(names))
-    for step, by_name in costs.items():
-        plain = by_name.get(PLAIN) or costs[step.replace("changed:", "clean:")].get(PLAIN)
-        cells = [_cell(by_name.get(name), plain if name != PLAIN else None) for name in names]
-        shown = f"**{step}**" if step in CHANGES else step
-        print(f"| {shown} |" + "".join(f" {cell} |" for cell in cells))
-    print(
-        f"\nPeaks of resident memory, MB of the JVM + of the client\n| step |{''.join(f' {name} |' for name in names)}"
-    )
-    print("|---|" + "---|" * len(names))
-    for step, by_name in costs.items():
-        print(f"| {step} |" + "".join(f" {_peaks(by_name.get(name))} |" for name in names))
-    for stage, by_name in checks.items():  # type: ignore[assignment]
-        equal = len(set(by_name.values())) == 1
-        print(f"rows {stage}: {'equal for all' if equal else f'DIFFERENT: {by_name}'}")
-    for line in lines:
-        if "writers" in line:
-            print(
-                f"{line['writers']} writers of rows of their own, {line['contestant']}: "
-                f"{line['commits'] / line['seconds']:.2f} commits/s, {line['conflicts']} conflicts beside "
-                f"{line['commits']} commits"
+def memory(section: Section, steps: Sequence[str] = ()) -> list[str]:
+    """The most of resident memory in each step, MB of the JVM + of the client."""
+    return _table(section, steps, lambda _, of: lambda name: _peaks(of.get(name)))
+
+
+def files(section: Section) -> list[str]:
+    """How many data files are on disk, and their MB, with those that a format has replaced and not removed yet."""
+    names = section.contestants
+    return [
+        *_head("stage", names),
+        *(
+            _row(
+                stage,
+                (f"{len(of[name].files)} / {sum(of[name].files) / 1e6:.1f}" if name in of else "–" for name in names),
             )
-        if "planning" in line:
-            print(f"1,000 partitions with 5 deltas each, {line['planning']}: {line['seconds']:.2f} s")
+            for stage, of in section.states.items()
+        ),
+    ]
 
 
-def _cell(own: list[Cost] | None, plain: list[Cost] | None) -> str:
+def writers(section: Section) -> list[str]:
+    """What writers at the same time, each of rows of its own, got done."""
+    found = [line for line in section.others if "writers" in line]
+    if not found:
+        return []
+    return [
+        *_head("contestant", ("writers", "commits per second", "conflicts beside commits")),
+        *(
+            _row(
+                line["contestant"],
+                (
+                    str(line["writers"]),
+                    f"{line['commits'] / line['seconds']:.2f}",
+                    f"{line['conflicts']} beside {line['commits']}",
+                ),
+            )
+            for line in found
+        ),
+    ]
+
+
+def _table(
+    section: Section, steps: Sequence[str], cells: Callable[[str, Mapping[str, list[Cost]]], Callable[[str], str]]
+) -> list[str]:
+    """A line for each step whose name begins by one of `steps`, by their order; a column for each contestant."""
+    begins = steps or (*LIFE, *DELETED, *STATEMENTS)
+    of_begin = ((step, of) for begin in begins for step, of in section.costs.items() if step.startswith(begin))
+    wanted = dict(of_begin)
+    names = [name for name in section.contestants if any(name in of for of in wanted.values())]
+    return [*_head("step", names), *(_row(step, map(cells(step, of), names)) for step, of in wanted.items())]
+
+
+def _head(first: str, names: Sequence[str]) -> list[str]:
+    return [_row(first, names), f"|{'---|' * (len(names) + 1)}"]
+
+
+def _row(first: str, cells: Iterable[str]) -> str:
+    return f"| {' | '.join((first, *cells))} |"
+
+
+def _cost(own: list[Cost] | None, beside: list[Cost] | None) -> str:
     if not own:
-        return "-"
-    jvm_s, client_s = (_median(own, attribute) for attribute in ("jvm_cpu_s", "client_cpu_s"))
-    shown = f"{jvm_s:.2f} + {client_s:.2f} / {_median(own, 'wall_s'):.2f}"
-    if not plain:
+        return "–"
+    shown = f"{median(own, 'cpu_s'):.2f} / {median(own, 'wall_s'):.2f}"
+    if not beside or own is beside:
         return shown
-    cpu, wall = (_median(own, of) / max(0.01, _median(plain, of)) for of in ("cpu_s", "wall_s"))
-    return f"{shown} ({cpu:.2f} / {wall:.2f})"
+    return f"{shown} ({' / '.join(_ratio(own, beside, of) for of in ('cpu_s', 'wall_s'))})"
+
+
+def _ratio(own: list[Cost], beside: list[Cost], attribute: str) -> str:
+    of_other = median(beside, attribute)
+    return f"{median(own, attribute) / of_other:.2f}" if of_other > _ROUNDED else "–"
 
 
 def _peaks(own: list[Cost] | None) -> str:
     """The most of all runs."""
     if not own:
-        return "-"
-    return " + ".join(f"{max(getattr(cost, of) for cost in own):.0f}" for of in ("jvm_peak_mb", "client_peak_mb"))
-
-
-def _median(costs: list[Cost], attribute: str) -> float:
-    return statistics.median(getattr(cost, attribute) for cost in costs)
+        return "–"
+    return " + ".join(f"{max(getattr(cost, of) for cost in own):,.0f}" for of in ("jvm_peak_mb", "client_peak_mb"))
