@@ -31,7 +31,9 @@ from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts
 from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
-from hive_acid.spark.sql.rewrite import OtherNames, Rewriter, TableRead, escaped, tables_of
+from hive_acid.spark.sql.rewriting.edits import escaped
+from hive_acid.spark.sql.rewriting.reads import OtherNames, TableRead, tables_of
+from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.arguments import bound, literal
-from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
+from hive_acid.spark.sql.rewriting.reads import ChangedTable
+from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.tokens import Cursor, tokens_of
 
 T = Table("d", "t", (Column("id", "int"), Column("k", "int"), Column("s", "string")), (), {"transactional": "true"})

@@ -12,7 +12,8 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.defaults import default_value, is_default
 from hive_acid.spark.sql.relations import Relation, alias_of, ctes, relation
-from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
+from hive_acid.spark.sql.rewriting.reads import ChangedTable
+from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.run import Query, Run
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.quoting import quoted

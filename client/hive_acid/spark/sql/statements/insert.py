@@ -22,7 +22,8 @@ from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.parsing import parsed
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
 from hive_acid.spark.sql.relations import Ctes, Relation, ctes, relation
-from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
+from hive_acid.spark.sql.rewriting.reads import ChangedTable
+from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.run import Query, Run, new_name
 from hive_acid.spark.sql.statements.change import assignments
 from hive_acid.spark.sql.statements.definitions.storage import Storage, accept_storage

@@ -12,7 +12,8 @@ from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.sql.defaults import default_value, is_default
 from hive_acid.spark.sql.relations import ctes, relation
-from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
+from hive_acid.spark.sql.rewriting.reads import ChangedTable
+from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements.change import assigned_path, assignments, target_of
 from hive_acid.spark.sql.tokens import Cursor

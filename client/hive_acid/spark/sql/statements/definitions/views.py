@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, SqlError, ViewError
 from hive_acid.spark.sql.columns import comment, properties, removed_properties
-from hive_acid.spark.sql.rewrite import Rewriter, StoredQuery
+from hive_acid.spark.sql.rewriting.reads import StoredQuery
+from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.sql.views import is_out_column, out_columns
