@@ -17,7 +17,7 @@ FILES = sorted(MEASURED.glob("*.json"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_tables_are_those_of_the_files(page: Path) -> None:
     text = page.read_text()
-    assert made(text) == text, 'run: make bench-data ARGS="--pages"'
+    assert made(text) == text, "run: python -m tests.bench.data --pages"
 
 
 def test_every_file_is_shown() -> None:

@@ -1,4 +1,4 @@
-"""The tables of the documents that are made of measured files: ``make bench-data ARGS="--pages"`` makes them anew.
+"""The tables of the documents that are made of measured files: ``python -m tests.bench.data --pages`` makes them anew.
 
 What stands between ``<!-- measured: FILE SPARK TABLE -->`` and ``<!-- end -->`` is the table, of what the PySpark whose
 version begins by SPARK has measured in ``docs/measured/FILE``.
