@@ -51,4 +51,4 @@ def _block(found: re.Match[str]) -> str:
         for one in sections(json.loads((MEASURED / file).read_text()))
         if one.kept["versions"]["PySpark"].startswith(spark)
     )
-    return "\n".join((f"{begin}", *_TABLES[table](section), "", end))
+    return "\n".join((begin, *_TABLES[table](section), "", end))
