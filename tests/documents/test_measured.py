@@ -49,6 +49,7 @@ def test_a_table_has_medians_and_ratios(tmp_path: Path, monkeypatch: pytest.Monk
                     "changed: count": {"hive-acid": quick},
                     "UPDATE 1 %": {"hive-acid": slow, "iceberg": quick},
                     "small: SELECT": {"hive-acid": quick},
+                    "of no kind": {"orc": quick},
                 },
                 "states": {"loaded": {"orc": state, "hive-acid": state}},
                 "others": [],
@@ -70,4 +71,5 @@ def test_a_table_has_medians_and_ratios(tmp_path: Path, monkeypatch: pytest.Monk
         "| changed: count | – | 1.00 / 1.00 (1.00 / 1.00) | – |",
     ]
     assert tables["memory"].splitlines()[2] == "| clean: count | 300 + 9 | 300 + 9 | – |"
+    assert tables["memory"].splitlines()[-1] == "| of no kind | 300 + 9 | – | – |"
     assert tables["files"].splitlines()[2] == "| loaded | 2 / 1.5 | 2 / 1.5 | – |"

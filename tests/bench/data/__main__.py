@@ -130,8 +130,8 @@ def _run(
 
 
 def _text(found: dict[str, Any]) -> str:
-    """JSON in which a list of figures is one line."""
-    return re.sub(r"\[[^][{}]*\]", lambda numbers: re.sub(r"\s+", "", numbers[0]), json.dumps(found, indent=1)) + "\n"
+    """JSON in which a list of numbers is one line."""
+    return re.sub(r"\[[\d.\s,]*\]", lambda numbers: re.sub(r"\s+", "", numbers[0]), json.dumps(found, indent=1)) + "\n"
 
 
 def _order(options: argparse.Namespace, names: list[str], work: Path, uri: str, jars: list[str]) -> dict[str, Any]:

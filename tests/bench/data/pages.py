@@ -10,16 +10,16 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from tests.bench.data import report
+from tests.bench.data.lifecycle import CHANGES
 from tests.bench.data.record import Section, sections
+from tests.documents.pages import DOCS, ROOT
 
-HOUSE = Path(__file__).parents[3]
-MEASURED = HOUSE / "docs" / "measured"
-PAGES = (HOUSE / "README.md", HOUSE / "docs" / "benchmarks.md")
+MEASURED = DOCS / "measured"
+PAGES = (ROOT / "README.md", DOCS / "benchmarks.md")
 
-_IN_README = ("load", "clean: all columns", "changed: all columns", "changed: two columns", *report.LIFE[2:5])
+_IN_README = ("load", "clean: all columns", "changed: all columns", "changed: two columns", *CHANGES)
 _TABLES: dict[str, Callable[[Section], list[str]]] = {
     "title": lambda section: [f"*{section.title}.*"],
     "short": partial(report.costs, steps=_IN_README),
@@ -28,7 +28,6 @@ _TABLES: dict[str, Callable[[Section], list[str]]] = {
     "statements": partial(report.costs, steps=report.STATEMENTS),
     "memory": report.memory,
     "files": report.files,
-    "writers": report.writers,
 }
 BLOCK = re.compile(r"(<!-- measured: (\S+) (\S+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

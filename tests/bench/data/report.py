@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tests.bench.data.lifecycle import Cost
+from tests.bench.data.lifecycle import CHANGES, Cost
 from tests.bench.data.record import Section, median, sections
 
 PLAIN = "orc"
@@ -14,7 +14,7 @@ PLAIN = "orc"
 PEER = "iceberg"
 """With whom they are compared in other steps."""
 
-LIFE = ("load", "clean:", "UPDATE 1 %", "DELETE 1 %", "MERGE 1 %", "changed:", "compaction", "compacted:")
+LIFE = ("load", "clean:", *CHANGES, "changed:", "compaction", "compacted:")
 DELETED = ("1 % deleted:", "1 % in a tenth of the files:", "10 % deleted:")
 STATEMENTS = ("UPDATE by", "DELETE by", "MERGE of", "small:", "first of a session:")
 """By what the names of steps begin that a table has."""
@@ -27,10 +27,17 @@ def show(found: Mapping[str, Any]) -> None:
     """Print all tables of a file."""
     for section in sections(found):
         print(f"\n{section.title}\n")
-        for make in (costs, memory, files, writers):
-            print("\n".join((*make(section), "")))
-        for stage in section.states:
-            print(f"rows {stage}: {'DIFFERENT' if stage in section.unequal() else 'equal for all'}")
+        for words, table in (
+            ("CPU s of JVM and client / wall s, in brackets the ratios to plain ORC or Iceberg", costs(section)),
+            ("Peaks of resident memory, MB of the JVM + of the client", memory(section)),
+            ("Files on disk / MB", files(section)),
+            ("Writers at the same time", writers(section)),
+        ):
+            if table:
+                print("\n".join((words, *table, "")))
+        for stage, of in section.states.items():
+            rows = {name: one[:2] for name, one in of.items()}
+            print(f"rows {stage}: {f'DIFFERENT: {rows}' if stage in section.unequal() else 'equal for all'}")
         for line in section.others:
             if "planning" in line:
                 print(f"1,000 partitions with 5 deltas each, {line['planning']}: {line['seconds']:.2f} s")
@@ -39,16 +46,17 @@ def show(found: Mapping[str, Any]) -> None:
 def costs(section: Section, steps: Sequence[str] = ()) -> list[str]:
     """CPU s of JVM and client together / wall s, medians; in brackets the ratios to plain ORC, or to Iceberg."""
 
-    def cells(step: str, of: Mapping[str, list[Cost]]) -> Callable[[str], str]:
+    def cell(step: str, name: str) -> str:
+        of = section.costs[step]
         beside = of.get(PLAIN) or section.costs.get(step.replace("changed:", "clean:"), {}).get(PLAIN) or of.get(PEER)
-        return lambda name: _cost(of.get(name), beside)
+        return _cost(of.get(name), beside)
 
-    return _table(section, steps, cells)
+    return _table(section, steps, cell)
 
 
-def memory(section: Section, steps: Sequence[str] = ()) -> list[str]:
+def memory(section: Section) -> list[str]:
     """The most of resident memory in each step, MB of the JVM + of the client."""
-    return _table(section, steps, lambda _, of: lambda name: _peaks(of.get(name)))
+    return _table(section, (), lambda step, name: _peaks(section.costs[step].get(name)))
 
 
 def files(section: Section) -> list[str]:
@@ -87,15 +95,12 @@ def writers(section: Section) -> list[str]:
     ]
 
 
-def _table(
-    section: Section, steps: Sequence[str], cells: Callable[[str, Mapping[str, list[Cost]]], Callable[[str], str]]
-) -> list[str]:
-    """A line for each step whose name begins by one of `steps`, by their order; a column for each contestant."""
-    begins = steps or (*LIFE, *DELETED, *STATEMENTS)
-    of_begin = ((step, of) for begin in begins for step, of in section.costs.items() if step.startswith(begin))
-    wanted = dict(of_begin)
-    names = [name for name in section.contestants if any(name in of for of in wanted.values())]
-    return [*_head("step", names), *(_row(step, map(cells(step, of), names)) for step, of in wanted.items())]
+def _table(section: Section, steps: Sequence[str], cell: Callable[[str, str], str]) -> list[str]:
+    """A line for each step whose name begins by one of `steps`, by their order, or for all; a column for each name."""
+    begins = steps or (*LIFE, *DELETED, *STATEMENTS, "")
+    wanted = list(dict.fromkeys(step for begin in begins for step in section.costs if step.startswith(begin)))
+    names = [name for name in section.contestants if any(name in section.costs[step] for step in wanted)]
+    return [*_head("step", names), *(_row(step, (cell(step, name) for name in names)) for step in wanted)]
 
 
 def _head(first: str, names: Sequence[str]) -> list[str]:
