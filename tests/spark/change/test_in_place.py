@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.spark import AcidSession
+from hive_acid.spark.change.brought_rows import brought_rows
 from hive_acid.spark.change.changes import change_events, deletions
-from hive_acid.spark.change.driver_write import _brought
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.distribution import BY_SIZE
 from hive_acid.spark.write.layout import Write
@@ -127,9 +127,9 @@ def test_files_count_by_their_size_while_many_are_read_for_a_change(
 
     def brought(*args: Any) -> Any:
         seen.append(spark.conf.get(name))
-        return _brought(*args)
+        return brought_rows(*args)
 
-    monkeypatch.setattr("hive_acid.spark.change.driver_write._brought", brought)
+    monkeypatch.setattr("hive_acid.spark.change.driver_write.brought_rows", brought)
     if own:
         spark.conf.set(name, own)
     try:

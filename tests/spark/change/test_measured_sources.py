@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import MergeCardinalityError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.conditions.predicates import MOST_VALUES
+from hive_acid.spark.change.source import Join, KeptSource, kept
+from hive_acid.spark.conditions.predicates import MOST_VALUES, AllOf, Comparison, OneOf, Operator, Predicate
+from hive_acid.spark.limits import Limits
+from tests.spark.by_spark import WRITTEN
 
 KINDS = {
     "int": "int(n)",
@@ -49,3 +54,80 @@ def test_rows_that_match_twice_are_found(kind: str, others: Any, acid: AcidSessi
     assert merged(rows(7, 7, 2)) == 1
     found = {row.k: row.n for row in acid.table("d.t").orderBy("n").collect()}
     assert sorted(map(str, found.values())) == ["2", "4", "6", "None"]
+
+
+HOSTILE = {
+    "tinyint": ("-128Y", "127Y", "0Y"),
+    "bigint": ("-9223372036854775808", "9223372036854775807", "0"),
+    "date": ("date'0001-01-01'", "date'9999-12-31'", "date_add(date'9999-12-31', 400)", "date'1582-10-15'"),
+    "decimal(38,2)": ("-999999999999999999999999999999999999.99BD", "0.00BD", "0.01BD"),
+    "string": ("''", "'a '", "'a'", "cast(X'ff' AS string)", "repeat('z', 3000)"),
+    "char(3)": ("''", "'a '", "'a'"),
+}
+"""Values of the types of keys, as SQL."""
+
+NUMBERED = {
+    "tinyint": "cast(id % 100 AS tinyint)",
+    "bigint": "id * 1000003",
+    "date": "date_add(date'1970-01-01', int(id))",
+    "decimal(38,2)": "cast(id / 4 AS decimal(38,2))",
+    "string": "concat('k', id)",
+    "char(3)": "cast(id AS string)",
+}
+
+
+def ends(predicate: Predicate | None) -> dict[str, tuple[Any, Any]]:
+    """Between which values each column of a predicate on keys lies; nothing of one whose ends are not both known."""
+    found: dict[str, list[Any]] = {}
+    parts = [predicate]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, AllOf):
+            parts += part.parts
+        elif isinstance(part, OneOf):
+            found[part.column] = [part.values[0], part.values[-1]]
+        elif isinstance(part, Comparison):
+            found.setdefault(part.column, [None, None])[part.operator is Operator.AT_MOST] = part.value
+    return {column: (least, greatest) for column, (least, greatest) in found.items() if None not in (least, greatest)}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_ways_learn_the_same(seed: int, spark: SparkSession) -> None:
+    chance = random.Random(seed)
+    kinds = [chance.choice(list(HOSTILE)) for _ in range(chance.randint(1, 2))]
+    table = Table("d", "t", tuple(Column(f"k{at}", kind) for at, kind in enumerate(kinds)))
+    number = chance.choice((0, 7, MOST_VALUES, 2 * MOST_VALUES + 9))
+    keys = []
+    for at, kind in enumerate(kinds):
+        values = ", ".join(chance.sample(HOSTILE[kind], chance.randint(1, 3)))
+        odd = f"array({values}, NULL)[int(pmod(hash(id, {seed}), size(array({values}, NULL))))]"
+        of = chance.choice((NUMBERED[kind], f"if(id < 5, {odd}, {NUMBERED[kind]})", odd))
+        keys.append(f"cast({of} AS {kind.replace('char(3)', 'string')}) k{at}")
+    source = spark.range(0, number, 1, 3).selectExpr(*keys, "repeat('ü', int(id % 5)) v")
+    join = Join(source, " AND ".join(f"t.k{at} = s.k{at}" for at in range(len(kinds))))
+
+    def learnt(limits: Limits) -> KeptSource:
+        return kept(join, table, limits, once=True)
+
+    few, many = learnt(Limits()), learnt(Limits(**WRITTEN))
+    compared = [f"rtrim(k{at})" if kind.startswith("char") else f"k{at}" for at, kind in enumerate(kinds)]
+    met = source.selectExpr(*compared).dropna()
+    assert few.rows == many.rows == number
+    assert few.join == many.join
+    assert few.is_unique == many.is_unique == (met.distinct().count() == met.count()), kinds
+    assert ends(few.matched) == ends(many.matched), kinds
+
+
+def test_no_query_of_several_stages_measures_a_source_of_numbers(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the keys were not brought to the client")
+
+    monkeypatch.setattr("hive_acid.spark.change.source._many", never)
+    table = Table("d", "t", (Column("k", "bigint"), Column("p", "int")))
+    source = spark.range(20 * MOST_VALUES).selectExpr("id k", "int(id % 3) p")
+    found = kept(Join(source, "t.k = s.k AND t.p = s.p"), table, Limits(), once=True)
+    assert (found.rows, found.is_unique) == (20 * MOST_VALUES, True)
+    assert isinstance(found.matched, AllOf)
+    assert OneOf("p", (0, 1, 2)) in found.matched.parts

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from hive_acid.catalog.table import Column
 from hive_acid.errors import ColumnError, TimeZoneMismatchError, UnsupportedTableError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.values.timezone import ZoneGuard, has_one_offset, refuse_zone_with_gaps
+from hive_acid.spark.values.timezone import ZoneGuard, has_one_offset, jvm_zone, refuse_zone_with_gaps
 from hive_acid.spark.values.types import row_type
 from tests.spark.checker import check_table, location_of
 
@@ -166,3 +166,21 @@ def test_rows_with_timestamps_are_not_rewritten_where_clocks_are_changed(spark: 
     refuse_zone_with_gaps(spark, with_timestamp[:1])
     with pytest.raises(UnsupportedTableError, match=r"Europe/Berlin.*-Duser\.timezone=UTC"):
         refuse_zone_with_gaps(spark, with_timestamp)
+
+
+def test_a_driver_that_runs_the_tasks_says_what_these_would(spark: SparkSession) -> None:
+    def of_a_task() -> str:
+        return str(spark.range(1).selectExpr("java_method('java.time.ZoneId', 'systemDefault')").collect()[0][0])
+
+    jvm: Any = vars(spark).get("_jvm")
+    if jvm is None:
+        assert jvm_zone(spark) == of_a_task()
+        return
+    zones = jvm.java.util.TimeZone
+    before = zones.getDefault()
+    try:
+        for name in ("Asia/Kolkata", "UTC"):
+            zones.setDefault(zones.getTimeZone(name))
+            assert jvm_zone(spark) == of_a_task() == name
+    finally:
+        zones.setDefault(before)

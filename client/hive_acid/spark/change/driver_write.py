@@ -18,11 +18,10 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SerializationError
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource, places_left
 from hive_acid.format.orc.deletes import DeleteEvents
+from hive_acid.spark.change.brought_rows import NUMBER_IN_TASK, brought_rows
 from hive_acid.spark.change.changes import Replaced, SourceColumns
-from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import counted, size
-from hive_acid.spark.plans.tasks import FILES_PER_PARTITION
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.quoting import quoted
@@ -46,9 +45,7 @@ _NEW_KEY = "__acid_new_key_{}".format
 _KIND = "__acid_is_{}".format
 _IS_LONG = "__acid_is_long"
 _TEXTS_OF_ROW = "__acid_texts"
-_TURN = "__acid_turn"
 _AS_THEY_ARE = {name: name for name in KEY_COLUMNS}
-_NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
 
 
 def driver_deletes(
@@ -67,7 +64,7 @@ def driver_deletes(
     say, of which no task brings many more, or rows of a partition that `deleted` does not know.
     """
     texts = {key: _text(key) for key in partition_keys}
-    table = _brought(rows, {**_AS_THEY_ARE, **texts}, limits.driver_deletes)
+    table = brought_rows(rows, {**_AS_THEY_ARE, **texts}, limits.driver_deletes)
     if table is None:
         return too_many(limits.driver_deletes)
     found = _events(table, partition_keys, write_id)
@@ -129,7 +126,7 @@ def driver_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) 
         **_new_row(table, rows.values, limits.driver_row_bytes),
         **{name: name for name in rows.source or ()},
     }
-    brought = _brought(rows.frame, columns, limits.driver_rows)
+    brought = brought_rows(rows.frame, columns, limits.driver_rows)
     if brought is None:
         return too_many(limits.driver_rows)
     whole = _with_texts(brought, limits)
@@ -161,11 +158,11 @@ def driver_inserts(values: DataFrame, table: Table, limits: Limits) -> Mapping[V
         **_new_row(table, [quoted(column.name) for column in table.columns], limits.driver_row_bytes),
         # What other new rows have of the rows in whose order they are.
         **dict.fromkeys(KEY_COLUMNS[:-1], "0"),
-        KEY_COLUMNS[-1]: _NUMBER_IN_TASK,
+        KEY_COLUMNS[-1]: NUMBER_IN_TASK,
     }
     placed = values.coalesce(1)
     order = sorted_by(table)
-    brought = _brought(
+    brought = brought_rows(
         placed.sortWithinPartitions(*map(quoted, order)) if order else placed, columns, limits.driver_rows
     )
     if brought is None:
@@ -264,14 +261,6 @@ def new_rows(table: Table, brought: pyarrow.Table) -> Any:
 
 def _is_timestamp(column: Column) -> bool:
     return column.type.strip().lower() == "timestamp"
-
-
-def _brought(rows: DataFrame, columns: Mapping[str, str], most: int) -> pyarrow.Table | None:
-    """`columns`, SQL by name, of `rows`; None if there are more than `most`, of which no task brings many more."""
-    named = (f"{of} AS {name}" for name, of in columns.items())
-    numbered = projected(rows.coalesce(FILES_PER_PARTITION), *named, f"{_NUMBER_IN_TASK} AS {_TURN}")
-    table = numbered.where(f"{_TURN} <= {most}").toArrow()
-    return None if table.num_rows > most else table
 
 
 def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, DeleteEvents]:

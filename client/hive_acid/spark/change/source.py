@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.change.brought_rows import brought_rows
 from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_boolean
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, equal_columns, expression
@@ -23,7 +24,6 @@ from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of
 from hive_acid.spark.jvm.frames.fetched import received, sent
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
 from hive_acid.spark.jvm.frames.projection import projected
-from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.change_plan import SourceJoin, source_by, source_of_any_size
 from hive_acid.spark.plans.choice import Choice
@@ -38,8 +38,8 @@ SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
 
 _VALUE_BYTES = 16
-_AT_ONCE = {"spark.sql.limit.initialNumPartitions": "16"}
-"""So many tasks look for the first rows at once; by Spark's default a job with one of them goes before."""
+_BYTES = "__acid_bytes"
+_KEY = "__acid_key_{}".format
 
 _Keys = Sequence[tuple[Column, str]]
 """Columns of the table, and what the source calls its own, where ON compares them without a conversion."""
@@ -135,7 +135,7 @@ def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_com
     # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
     frame = kept_rows(numbered)
-    found = _few(frame, join.source, keys) or _many(frame, join.source, keys, once=once)
+    found = _few(frame, join.source, keys, limits) or _many(frame, join.source, keys, once=once)
     how = source_by(found.rows, found.size_bytes + found.rows * _VALUE_BYTES, limits)
     unique = once and bool(keys) and found.is_unique
     return KeptSource(frame, join.source_alias, found.rows, how, all_of((said, *found.bounds)), unique)
@@ -153,24 +153,40 @@ class _Measured(NamedTuple):
     bounds: Sequence[Predicate | None]
 
 
-def _few(frame: DataFrame, source: DataFrame, keys: _Keys) -> _Measured | None:
+def _few(frame: DataFrame, source: DataFrame, keys: _Keys, limits: Limits) -> _Measured | None:
     """Of the kept rows of a source, by their keys, which are brought here; None if there are more than a few.
 
     So nothing is shuffled, and Spark compiles one small program.
     """
+    from pyarrow import compute
+
     types = [spark_type(column.type) for column, _ in keys]
-    columns = map(sent, _names(keys), types)
-    measured = projected(frame, f"{_bytes(source)} AS bytes", *columns).limit(MOST_VALUES + 1)
-    with configured(frame.sparkSession, _AT_ONCE, gives_way=True):
-        rows = measured.collect()
-    if len(rows) > MOST_VALUES:
+    names = [_KEY(position) for position in range(len(keys))]
+    columns = dict(zip(names, map(sent, _names(keys), types), strict=True))
+    # How long texts are is not known.
+    has_texts = any(isinstance(of, t.StringType) for of in types)
+    most = min(MOST_VALUES, limits.driver_rows) if has_texts else limits.driver_rows
+    brought = brought_rows(frame, {_BYTES: _bytes(source), **columns}, most)
+    if brought is None:
         return None
-    known = [tuple(bytes(of) if isinstance(of, bytearray) else of for of in row[1:]) for row in rows]
-    known = [row for row in known if None not in row]
+    known = brought.select(names).drop_null()
+    distinct = known.group_by(names).aggregate([]) if names else known
     bounds = [
-        one_of(column, (received(row[at], types[at - 1]) for row in rows)) for at, (column, _) in enumerate(keys, 1)
+        _bound(column, brought.column(name), of) for (column, _), name, of in zip(keys, names, types, strict=True)
     ]
-    return _Measured(len(rows), sum(row[0] for row in rows), len(known) == len(set(known)), bounds)
+    size_bytes = int(compute.sum(brought.column(_BYTES)).as_py() or 0)
+    return _Measured(brought.num_rows, size_bytes, distinct.num_rows == known.num_rows, bounds)
+
+
+def _bound(column: Column, values: Any, of: t.DataType) -> Predicate | None:
+    """That a column has one of some values, a column of Arrow, that were `sent` of a type."""
+    from pyarrow import compute
+
+    distinct = values.unique()
+    if len(distinct) <= MOST_VALUES:
+        return one_of(column, (received(value, of) for value in distinct.to_pylist()))
+    ends = compute.min_max(distinct).as_py()
+    return between(column, received(ends["min"], of), received(ends["max"], of))
 
 
 def _many(frame: DataFrame, source: DataFrame, keys: _Keys, *, once: bool) -> _Measured:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.sql import SparkSession, types
@@ -32,7 +33,13 @@ def session_zone(spark: SparkSession) -> str:
 
 
 def jvm_zone(spark: SparkSession) -> str:
-    """The default zone of the JVM that runs the tasks."""
+    """The default zone of the JVM that runs the tasks.
+
+    To ask it in a task takes a new session most of a second. Where tasks run in the driver, that is asked.
+    """
+    context: Any = vars(spark).get("_sc")
+    if context is not None and context._jsc.isLocal():
+        return str(context._jvm.java.time.ZoneId.systemDefault().getId())
     zone = F.call_function("java_method", F.lit("java.time.ZoneId"), F.lit("systemDefault"))
     return str(spark.range(1).select(zone).collect()[0][0])
 
