@@ -74,6 +74,15 @@ def test_the_plan_has_no_join_and_spells_nothing_out(changed: Any) -> None:
     assert all("Batched: true" in one.text for one in scans(changed))
 
 
+def test_columns_with_the_names_that_a_look_up_has_within(acid: AcidSession, spark: SparkSession) -> None:
+    acid.create_table("d.n", {"words": "string", "v": "int"})
+    acid.insert("d.n", spark.range(20).selectExpr("concat('[', id, ']') words", "int(id) v").coalesce(1))
+    assert acid.delete("d.n", "v = 3") == 1
+    assert acid.update("d.n", {"words": "concat(words, v)"}, "v.v = 4", target_alias="v") == 1
+    found = {row.v: row.words for row in acid.table("d.n").alias("v").where("v.words <> '[5]'").collect()}
+    assert found == {i: f"[{i}]" if i != 4 else "[4]4" for i in range(20) if i not in (3, 5)}
+
+
 def test_what_is_deleted_later_is_seen_later(changed: Any, acid: AcidSession) -> None:
     before = changed.count()
     acid.delete("d.t", "id = 1")
@@ -97,25 +106,6 @@ def test_deletes_are_joined_where_they_cannot_be_looked_up(
         assert rows_of(found) == left()
     with limited(acid, delete_words=100):
         assert "LeftAnti" in plan_of(acid.table("d.t"))
-
-
-def test_deletes_are_looked_up_where_the_parser_knows_no_parameters(
-    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As those of Delta and Iceberg, which stand before Spark's."""
-    acid.create_table("d.t", {"id": "bigint"})
-    acid.insert("d.t", spark.range(100).coalesce(1))
-    acid.delete("d.t", "id % 10 = 3")
-    plain = type(spark).sql
-
-    def sql(session: Any, text: Any, args: Any = None) -> Any:
-        assert not args
-        return plain(session, text)
-
-    monkeypatch.setattr(type(spark), "sql", sql)
-    found = acid.table("d.t")
-    assert "LeftAnti" not in plan_of(found)
-    assert found.count() == 90
 
 
 NAMES = ["plain", "two words", "50%", None]
@@ -239,7 +229,7 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark: SparkSession) -> N
         gone = bitmaps_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
         for places in ({NO_PLACE: gone}, {"a": gone, "b": {(5, buckets[1]): {0: -1 << 1 & (1 << 4096) - 1}}}):
             layout = layout_of(places, ["c"], Limits().delete_words)
-            look_up = deleted.LookUp(deleted._words(spark, layout), layout)  # type: ignore[arg-type]
+            look_up = deleted.LookUp(deleted._words(layout), layout)  # type: ignore[arg-type]
             left = {tuple(row)[:4] for row in look_up.without_deleted(frame).collect()}
             assert left == {
                 (place, *event)
@@ -263,12 +253,12 @@ def test_only_what_is_known_to_all_is_looked_up(changed: Any, acid: AcidSession)
     state = _state_of(changed)
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
-    assert deleted.look_up_of(acid.spark, [(partition, deltas)], state.write_ids, state.limits).look_up is not None
+    assert deleted.look_up_of([(partition, deltas)], state.write_ids, state.limits).look_up is not None
     some = [replace(deltas[0], validity=RangeValidity.SOME), *deltas[1:]]
-    assert deleted.look_up_of(acid.spark, [(partition, some)], state.write_ids, state.limits).look_up is not None
+    assert deleted.look_up_of([(partition, some)], state.write_ids, state.limits).look_up is not None
     first = deltas[0].directory.min_write_id
     without_it = replace(state.write_ids, aborted_ids=(first,))
-    assert deleted.look_up_of(acid.spark, [(partition, some)], without_it, state.limits).look_up is None
+    assert deleted.look_up_of([(partition, some)], without_it, state.limits).look_up is None
 
 
 def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(

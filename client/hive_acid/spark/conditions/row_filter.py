@@ -55,7 +55,8 @@ def row_filter(
 ) -> str | None:
     """The predicate as SQL; None if it speaks of others than `types` has, or ORC and Spark might see it in two ways.
 
-    It holds for each row that meets the predicate, and for none that does not meet the search argument made of it.
+    It may stand beside AND. It holds for each row that meets the predicate, and for none that does not meet the search
+    argument made of it.
     `types` are those of fields, of which some are `nullable`. `column` is how one is called in SQL, `hoisted` a number
     that is kept out of generated code.
     """
@@ -64,7 +65,7 @@ def row_filter(
         _refuses_null(predicate, name, types[name]) for name in asked & set(nullable)
     ):
         return None
-    return _Words(types, column, hoisted).of(predicate)
+    return _Words(types, column, hoisted).beside_and(predicate)
 
 
 def _refuses_null(predicate: Predicate, name: str, kind: t.DataType) -> bool:
@@ -90,10 +91,16 @@ class _Words:
         self._column = column
         self._hoisted = hoisted
 
-    def of(self, predicate: Predicate) -> str | None:
-        if isinstance(predicate, AllOf | AnyOf):
-            connective = " AND " if isinstance(predicate, AllOf) else " OR "
-            return _joined(connective, (self.of(part) for part in predicate.parts), "({})")
+    def beside_and(self, predicate: Predicate) -> str | None:
+        """As it may stand beside AND, in no more parentheses than that takes: Spark's parser reads these twice."""
+        words = self._of(predicate)
+        return f"({words})" if words is not None and isinstance(predicate, AnyOf) else words
+
+    def _of(self, predicate: Predicate) -> str | None:
+        if isinstance(predicate, AllOf):
+            return _joined(" AND ", map(self.beside_and, predicate.parts))
+        if isinstance(predicate, AnyOf):
+            return _joined(" OR ", map(self._of, predicate.parts))
         kind, column = self._types[predicate.column], self._column(predicate.column)
         if not isinstance(kind, _ASKED):
             return None
@@ -131,10 +138,10 @@ class _Words:
         return None
 
 
-def _joined(by: str, parts: Iterable[str | None], form: str = "{}") -> str | None:
+def _joined(by: str, parts: Iterable[str | None]) -> str | None:
     """The parts in one text, None if one is."""
     found = list(parts)
-    return None if None in found else by.join(map(form.format, found))
+    return None if None in found else by.join(map(str, found))
 
 
 def _decimal(value: Decimal, kind: t.DecimalType) -> str | None:

@@ -14,7 +14,7 @@ from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.delete_files import SHARED, events_of
@@ -46,14 +46,12 @@ from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import PLACE_COLUMN
 from hive_acid.spark.read.skipping import tails_of
 
-_ARRAY = "__acid_words"
-
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """What a reader asks: an array, and how a row's bit is found in it."""
+    """What a reader asks: an array as SQL, and how a row's bit is found in it."""
 
-    words: Column
+    words: str
     layout: Layout
 
     @property
@@ -62,13 +60,13 @@ class LookUp:
         return [PLACE_COLUMN] if self.layout.slots else []
 
     def without_deleted(self, rows: DataFrame, ids: Sequence[str] = KEY) -> DataFrame:
-        """Those of `rows` that are not deleted, with one more column; `ids` are the names of those of `KEY` in it."""
-        # The array has a name, so that the rest can be said in one text: each call to the JVM for a column is a dozen.
-        return rows.withColumn(_ARRAY, self.words).where(f"NOT ({_is_deleted(self.layout, ids)})")
+        """Those of `rows` that are not deleted; `ids` are the names of those of `KEY` in it."""
+        return rows.where(_is_left(self.words, self.layout, ids))
 
     def of_chosen(self, rows: DataFrame, ids: Sequence[str]) -> DataFrame:
         """As `without_deleted`, of what has been chosen of `rows`: without the columns that it takes."""
-        return self.without_deleted(rows, ids).drop(_ARRAY, *self.hidden)
+        left = self.without_deleted(rows, ids)
+        return left.drop(*self.hidden) if self.hidden else left
 
 
 Deletes = tuple[PartitionState, Sequence[DataDirectory]]
@@ -90,7 +88,6 @@ class Deleted(NamedTuple):
 
 
 def look_up_of(
-    spark: SparkSession,
     deletes: Sequence[Deletes],
     write_ids: ValidWriteIdList,
     limits: Limits,
@@ -107,7 +104,7 @@ def look_up_of(
     of_places = dict(zip(places or [NO_PLACE], found, strict=False))
     layout = layout_of(of_places, places[len(deletes) :], limits.delete_words)
     known = replace(known, fits=layout is not None)
-    return Asked(known, None if layout is None else LookUp(_words(spark, layout), layout))
+    return Asked(known, None if layout is None else LookUp(_words(layout), layout))
 
 
 def facts_of(deletes: Iterable[Deletes], *, placed: bool = True) -> DeleteFacts:
@@ -212,19 +209,19 @@ def _events(file: DataFilePath) -> list[tuple[int, ...]] | None:
     return list(zip(*(table.column(name).to_pylist() for name in (*KEY, "currentTransaction")), strict=True))
 
 
-def _words(spark: SparkSession, layout: Layout) -> Column:
-    """The tree of a layout as a subquery's, which plans do not spell out."""
+def _words(layout: Layout) -> str:
+    """The tree of a layout as a subquery, which plans do not spell out, as SQL."""
     tree = json.dumps(layout.tree, separators=(",", ":"))
     kind = f"{'array<' * layout.levels}bigint{'>' * layout.levels}"
-    # A text that Spark could not parse would be null, by which nothing would be deleted, unless it is told to fail. It
-    # is not a parameter: the parsers that Delta and Iceberg put before Spark's lose them.
+    # A text that Spark could not parse would be null, by which nothing would be deleted, unless it is told to fail.
     parsed = f"from_json(words, '{kind}', map('mode', 'FAILFAST'))"
-    return spark.sql(f"SELECT {parsed} FROM VALUES ('{tree}') AS v(words)").scalar()
+    return f"(SELECT {parsed} FROM VALUES ('{tree}') AS v(words))"
 
 
-def _is_deleted(layout: Layout, ids: Sequence[str]) -> str:
-    """`Layout.has` over a row with the columns `ids`, `PLACE_COLUMN` and the array. Never null.
+def _is_left(words: str, layout: Layout, ids: Sequence[str]) -> str:
+    """That `Layout.has` is false of a row with the columns `ids` and `PLACE_COLUMN`, by an array, as SQL. Never null.
 
+    It begins with a call: what stands in parentheses Spark's parser reads twice, which takes a new session 50 ms here.
     Nothing that costs something stands in it twice: before version 4.2.1 Spark evaluates that twice. Its numbers are
     part of the code that Spark generates: `Layout` sees to it that few change. Indices are cut to 32 bits by Spark, so
     none may have more.
@@ -249,5 +246,5 @@ def _is_deleted(layout: Layout, ids: Sequence[str]) -> str:
         f"least(shiftright({row_id}, {BLOCK_BITS}), {MOST_BLOCKS}L)",
         f"shiftright({row_id}, 6) & {WORDS_PER_BLOCK - 1}",
     ]
-    word = reduce(lambda node, index: f"get({node}, {index})", indices, _ARRAY)
-    return f"getbit({word}, cast({row_id} & 63 AS int)) <=> 1"
+    word = reduce(lambda node, index: f"get({node}, {index})", indices, words)
+    return f"coalesce(getbit({word}, cast({row_id} & 63 AS int)), 0) = 0"

@@ -140,7 +140,7 @@ def _events(
         reader = as_of(reader_of(spark, "orc"), hash(tuple(directory.stamp for directory in directories)))
         read = loaded(reader.options(**search, **(ROW_FILTER_OPTIONS if first else {})).schema(schema), paths)
     all_columns = _never_false(map(quoted, asked))
-    events = read.where(f"({all_columns}) AND ({first})" if first else all_columns)
+    events = read.where(f"({all_columns}) AND {first}" if first else all_columns)
     told = [_told(quoted(name)) if name in ids else quoted(name) for name in asked]
     columns = [*told, ROW_COLUMN, "_metadata.file_path"]
     return projected(events, *(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))

@@ -355,14 +355,14 @@ class _PartitionGroup:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
         deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
         if len(partitions) == 1:
-            return look_up_of(self._spark, deletes, self._state.write_ids, self._state.limits)
+            return look_up_of(deletes, self._state.write_ids, self._state.limits)
         directories = [partition.directory for partition in self.partitions]
         if not all(map(has_known_uri, directories)):
             return Asked(facts_of(deletes, placed=False), None)
         places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
         of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
         every = [*of_deletes, *places.values()]
-        return look_up_of(self._spark, deletes, self._state.write_ids, self._state.limits, every)
+        return look_up_of(deletes, self._state.write_ids, self._state.limits, every)
 
     def _without(
         self, parts: Sequence[DataFrame], split: _Split, deletes: Choice[Deletes], look_up: LookUp | None

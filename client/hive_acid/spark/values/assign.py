@@ -137,12 +137,13 @@ def total(terms: Sequence[str]) -> str:
     """The SQL of a sum of whole numbers below 2 ** 53, of one term at least, as a double.
 
     Of many it is a tree as flat as can be, since Spark descends into it. Doubles keep it so: a sum of integers with a
-    literal among them is made a chain by Spark's ReorderAssociativeOperator.
+    literal among them is made a chain by Spark's ReorderAssociativeOperator. Its parts stand in calls: Spark's parser
+    reads parentheses twice.
     """
     if len(terms) == 1:
         return f"double({terms[0]})"
     half = len(terms) // 2
-    return f"({total(terms[:half])} + {total(terms[half:])})"
+    return f"double({total(terms[:half])} + {total(terms[half:])})"
 
 
 def text_value(text: str) -> str:
