@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hive_acid.spark import AcidSession
+from hive_acid.spark.read import scan
 from tests.spark.compaction import compact_table
 from tests.spark.plans import scans
 
@@ -25,7 +26,7 @@ def scattered(acid: AcidSession) -> Any:
 
 def read(acid: AcidSession, where: str) -> int:
     """The rows that a scan reads."""
-    return sum(scan.rows for scan in scans(acid.sql(f"SELECT * FROM d.t WHERE {where}")))
+    return sum(found.rows for found in scans(acid.sql(f"SELECT * FROM d.t WHERE {where}")))
 
 
 @pytest.mark.parametrize("kind", ["full", "insert-only"])
@@ -47,7 +48,9 @@ def test_a_look_up_reads_the_row_groups_that_may_have_it(acid: AcidSession, kind
     assert acid.table("d.t").count() == ROWS + 2
 
 
-def test_changed_rows_have_them_and_others_have_not(acid: AcidSession) -> None:
+def test_changed_rows_have_them_and_others_have_not(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Asked row by row, ORC would show no row at all, whatever groups it has read.
+    monkeypatch.setattr(scan, "row_filter", lambda *_: None)
     acid.sql("CREATE TABLE d.t (id bigint, s string)")
     acid.insert("d.t", scattered(acid))
     assert read(acid, "id = 20001") == ROWS
