@@ -62,3 +62,31 @@ def test_rows_for_one_task_ask_for_no_cores() -> None:
     distribution_of(
         Estimate(16 * MB, is_exact=True, is_placed=False), divided=True, target_bytes=100 * MB, cores=unasked
     )
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "parts", "divided", "tasks"),
+    [
+        (300, 3, False, None),
+        (300, 2, False, None),
+        (300, 6, False, None),
+        (300, 7, False, 3),
+        (300, None, False, 3),
+        (300, 3, True, 3),
+    ],
+)
+def test_rows_that_come_in_about_as_many_tasks_as_are_wanted_stay_there(
+    megabytes: int, parts: int | None, divided: bool, tasks: int | None
+) -> None:
+    found = Estimate(megabytes * MB, is_exact=True, is_placed=False)
+    known, placing = distribution_of(
+        found, divided=divided, target_bytes=100 * MB, cores=lambda: 2, parts=lambda: parts
+    )
+    assert known == Distribution(tasks, shuffled=False)
+    assert ("as they come" in placing.why) is (tasks is None)
+
+
+def test_of_few_rows_nobody_asks_in_how_many_tasks_they_come() -> None:
+    found = Estimate(1, is_exact=True, is_placed=False)
+    known, _ = distribution_of(found, divided=False, target_bytes=100 * MB, cores=unasked, parts=unasked)
+    assert known == Distribution(1, shuffled=False)

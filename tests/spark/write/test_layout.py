@@ -10,10 +10,12 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import decode_bucket
 from hive_acid.ids import WriteId
 from hive_acid.spark import AcidSession
+from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.plans.tasks import Estimate, distribution_of
-from hive_acid.spark.write.distribution import Distributor, estimated, parsed
+from hive_acid.spark.write.distribution import Distributor, estimated, parsed, parts_of
 from hive_acid.spark.write.layout import Layout, Write
 from tests.spark.checker import check_table, location_of
+from tests.spark.plans import last_write
 
 ROWS = ("int(id) id", "concat('n', id) name")
 STATEMENTS = {"hive_acid.layout": "statements"}
@@ -104,6 +106,39 @@ def test_rows_are_shuffled_only_where_their_number_is_not_known(spark: SparkSess
         assert estimated(spark.sql(text)).is_given is given, text
     assert parsed("no plan") == Estimate(None, is_exact=True, is_placed=False)
     assert estimated(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")).size_bytes is None  # fails in the planning
+
+
+def test_spark_tells_in_how_many_tasks_rows_come(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(0, 1000, 1, 5).write.parquet(str(tmp_path / "p"))
+    files = spark.read.parquet(str(tmp_path / "p"))
+    three = spark.range(0, 10, 1, 3)
+    for frame in (
+        files,
+        files.selectExpr("id + 1 AS id"),
+        three.unionByName(files),
+        spark.createDataFrame([(1,), (2,)], "id int"),
+        three.localCheckpoint(),
+    ):
+        known = parts_of(frame)
+        assert known == (None if frame_in_jvm(frame) is None else frame.rdd.getNumPartitions())
+    for frame in (three.cache(), spark.sql("SELECT (SELECT max(id) FROM range(5)) AS id FROM range(7)")):
+        known = parts_of(frame)
+        assert known is None or known == frame.rdd.getNumPartitions()
+    three.unpersist()
+    assert parts_of(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")) is None  # fails in the planning
+
+
+def test_large_rows_are_written_in_the_tasks_that_they_come_in(acid: AcidSession, spark: SparkSession) -> None:
+    """Without a pass over them that puts tasks together; each file has its own bucket, and no two rows one id."""
+    acid.create_table("d.t", {"id": "bigint", "s": "string"})
+    new = spark.range(0, 1_500_000, 1, 3).selectExpr("id", "string(id % 7) s")
+    acid.insert("d.t", new)
+    if frame_in_jvm(new) is not None:
+        assert "Coalesce" not in last_write(spark).tree
+    rows = acid.table("d.t", row_id=True)
+    assert rows.select("ROW__ID.*").distinct().count() == rows.select("id").distinct().count() == 1_500_000
+    written = rows.selectExpr("ROW__ID.bucketId", "element_at(split(_metadata.file_name, '_'), -1) AS file")
+    assert written.distinct().count() == len(list(location_of(acid, "d.t").rglob("bucket_*")))
 
 
 def test_the_plan_of_a_cached_frame_is_not_looked_into() -> None:

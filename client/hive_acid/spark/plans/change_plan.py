@@ -241,12 +241,14 @@ def insert_plan(
     estimate: Callable[[], Estimate],
     target_bytes: int,
     cores: Callable[[], int],
+    parts: Callable[[], int | None] = lambda: None,
     unwritable: Callable[[], str | None] | None = None,
     limits: Limits,
 ) -> InsertPlan:
     """The plan of an INSERT.
 
-    `one_file` says that there is no room for several files in a partition, `divided` that rows go to several.
+    `one_file` says that there is no room for several files in a partition, `divided` that rows go to several, `parts`
+    in how many they come.
     `unwritable` is as in `ChangeFacts`; without it the client writes none.
     """
     if clustered:
@@ -257,7 +259,7 @@ def insert_plan(
         distribution = Distribution(1, shuffled=True)
         return InsertPlan(verb, table, Choice(Writer.JOB, why), Choice(Placing.SHUFFLED, why), distribution)
     known = estimate()
-    distribution, placing = distribution_of(known, divided=divided, target_bytes=target_bytes, cores=cores)
+    distribution, placing = distribution_of(known, divided=divided, target_bytes=target_bytes, cores=cores, parts=parts)
     return InsertPlan(verb, table, _writer_of_rows(known, unwritable, limits), placing, distribution)
 
 

@@ -18,6 +18,9 @@ SMALLEST_PART_BYTES = 16 * 1024 * 1024
 FILES_PER_PARTITION = 4
 """Up to so many tasks write to partitions without a shuffle: each of them may write a file to each partition."""
 
+_MORE_FILES = 2
+"""So many times the files that are wanted are as well, if their rows come in so many parts."""
+
 _SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
 """By Spark's defaults, the most that a task reads, and what each file counts on top of its size."""
 
@@ -57,9 +60,18 @@ class Distribution(NamedTuple):
 
 
 def distribution_of(
-    found: Estimate, *, divided: bool, target_bytes: int, cores: Callable[[], int]
+    found: Estimate,
+    *,
+    divided: bool,
+    target_bytes: int,
+    cores: Callable[[], int],
+    parts: Callable[[], int | None] = lambda: None,
 ) -> tuple[Distribution, Choice[Placing]]:
-    """How a frame is to be written; `divided` says that its rows go to several partitions."""
+    """How a frame is to be written; `divided` says that its rows go to several partitions.
+
+    It comes in so many `parts`, None if that is not known. They are put together only where that pays: Spark makes rows
+    anew for it, which is a tenth of a load.
+    """
     if found.is_placed:
         return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, "the query has placed them")
     if found.size_bytes is None:
@@ -72,6 +84,9 @@ def distribution_of(
     if tasks > FILES_PER_PARTITION and divided:
         why = f"{about}, of which each has all partitions"
         return Distribution(tasks, shuffled=True), Choice(Placing.SHUFFLED, why)
+    if tasks > 1 and not divided and (known := parts()) is not None and known <= tasks * _MORE_FILES:
+        about = f"{size(found.size_bytes)} in {counted(known, 'task')}, as they come"
+        return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, about)
     return Distribution(tasks, shuffled=False), Choice(Placing.IN_PLACE, about)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -95,6 +96,19 @@ def _explained(frame: DataFrame) -> str:
     if of_jvm is None:
         return str(asked._explain_string(mode=_MODE))
     return str(asked._sc._jvm.PythonSQLUtils.explainString(of_jvm.queryExecution(), _MODE))
+
+
+def parts_of(frame: DataFrame) -> int | None:
+    """In how many tasks a frame comes of which `estimated` is exact; None if Spark does not tell without a job."""
+    of_jvm = frame_in_jvm(frame)
+    if of_jvm is None:
+        return None
+    try:
+        leaves = of_jvm.queryExecution().executedPlan().collectLeaves()
+        scans = [leaves.apply(position).inputRDDs() for position in range(leaves.length())]
+        return sum(int(scan.head().getNumPartitions()) for scan in scans)
+    except (PySparkException, Py4JError):
+        return None  # a plan that fails, which the job will say, or a scan of another kind
 
 
 def parsed(text: str) -> Estimate:

@@ -21,7 +21,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared
 from hive_acid.spark.values.types import check_distinct, spark_type
 from hive_acid.spark.write.constraints import checked, filled
-from hive_acid.spark.write.distribution import estimated
+from hive_acid.spark.write.distribution import estimated, parts_of
 from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events, sorted_by
 from hive_acid.spark.write.layout import Layout, Write, layout_of
 from hive_acid.spark.write.statement import Context, analysed, column_errors
@@ -114,6 +114,7 @@ def plan_of(
         estimate=lambda: estimated(values) if estimate is None else estimate,
         target_bytes=context.distributor.target_bytes,
         cores=context.distributor.cores,
+        parts=lambda: parts_of(values),
         unwritable=unwritable,
         limits=context.limits,
     )
