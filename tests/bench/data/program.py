@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -23,6 +24,8 @@ from tests.bench.data.planning import planned
 from tests.bench.data.statements import conditions, first, merges, small
 from tests.bench.data.writers import written
 from tests.waiting import comes
+
+_Of = TypeVar("_Of")
 
 PROFILED = "-XX:Tier3DelayOn=100"
 """On two cores the JVM's compilers are so busy at first that Java stops profiling. What it compiles meanwhile stays a
@@ -48,7 +51,7 @@ def main() -> None:
             return
         for life in range(order["warm_ups"] + order["lives"]):
             measured = life >= order["warm_ups"]
-            for name, one in running.items():
+            for name, one in _rotated(running, life):
                 times = {"reads": order["reads"] if measured else 1, "changes": order["changes"]}
                 for step, found in live(spark, one, clock, order["rows"], **times):
                     _tell(answers, name, step, found, measured=measured)
@@ -56,10 +59,11 @@ def main() -> None:
             if one.changes or name == "orc":
                 for step, found in deleted(spark, one, clock, order["rows"], reads=order["reads"]):
                     _tell(answers, name, step, found)
-        # In turns: who comes first has Java compile what all use of Spark.
         under_way = {name: _statements(spark, one, clock, order) for name, one in running.items() if one.changes}
-        while under_way:
-            for name, steps in list(under_way.items()):
+        for turn in count():
+            if not under_way:
+                break
+            for name, steps in _rotated(under_way, turn):
                 step_cost = next(steps, None)
                 if step_cost is None:
                     del under_way[name]
@@ -86,6 +90,13 @@ def _versions(jars: Sequence[str]) -> dict[str, str]:
     """Versions by the names of jars: ``delta-spark_4.1_2.13-4.4.0.jar``."""
     names = (Path(jar).stem.rpartition("-") for jar in jars)
     return {name.split("-")[0]: version for name, _, version in names}
+
+
+def _rotated(given: Mapping[str, _Of], turn: int) -> list[tuple[str, _Of]]:
+    """The items, of which another one is the first in each turn: that one has Java compile what all use of Spark."""
+    items = list(given.items())
+    first = turn % len(items)
+    return [*items[first:], *items[:first]]
 
 
 def _statements(
