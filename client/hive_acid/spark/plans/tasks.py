@@ -70,7 +70,7 @@ def distribution_of(
     """How a frame is to be written; `divided` says that its rows go to several partitions.
 
     It comes in so many `parts`, None if that is not known. They are put together only where that pays: Spark makes rows
-    anew for it, which is a tenth of a load.
+    anew for it, which is a twentieth of a load.
     """
     if found.is_placed:
         return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, "the query has placed them")
