@@ -40,7 +40,14 @@ def test_a_table_has_medians_and_ratios(tmp_path: Path, monkeypatch: pytest.Monk
     state = {"rows": 7, "checksum": "1", "files": [1_000_000, 500_000]}
     measured = {
         "date": "2026-01-02",
-        "options": {"tuned": False, "rows": 7_000, "partitioned": False, "warm_ups": 1, "lives": 2},
+        "options": {
+            "tuned": False,
+            "rows": 7_000,
+            "partitioned": False,
+            "warm_ups": 1,
+            "lives": 2,
+            "contestants": "orc,hive-acid,iceberg",
+        },
         "sections": [
             {
                 "versions": {"PySpark": "4.1.4"},

@@ -61,7 +61,9 @@ class Limits:
     """So many rows to delete, in all partitions, are brought to the client at most: some 20 MB there."""
 
     driver_rows: int = 100_000
-    """So many new rows are brought to the client at most, each of no more than `driver_row_bytes`: some 50 MB."""
+    """So many new rows are brought to the client at most, each of no more than `driver_row_bytes`: some 50 MB. So many
+    keys of a MERGE's source are, too, if none is a text.
+    """
 
     driver_row_bytes: int = 500
     """How long the texts of one of these may be together."""

@@ -60,10 +60,9 @@ def main() -> None:
                 for step, found in deleted(spark, one, clock, order["rows"], reads=order["reads"]):
                     _tell(answers, name, step, found)
         under_way = {name: _statements(spark, one, clock, order) for name, one in running.items() if one.changes}
-        for turn in count():
-            if not under_way:
-                break
-            for name, steps in _rotated(under_way, turn):
+        turns = count()
+        while under_way:
+            for name, steps in _rotated(under_way, next(turns)):
                 step_cost = next(steps, None)
                 if step_cost is None:
                     del under_way[name]

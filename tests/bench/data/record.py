@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from tests.bench.data.lifecycle import Cost, State
 
-_ORDER = ("orc", "hive-acid", "hive-acid-sql", "parquet", "delta", "iceberg")
 _FIGURES = [figure.name for figure in fields(Cost)]
 
 
 @dataclass(frozen=True)
 class Section:
-    """What one PySpark has measured, as JSON has it."""
+    """What one PySpark has measured, as JSON has it, of some of the contestants that were `asked` for."""
 
     title: str
+    asked: Sequence[str]
     kept: Mapping[str, Any]
 
     @property
     def contestants(self) -> list[str]:
-        """Their names, plain files first: that another one is the first each time does not move columns."""
+        """Their names, in the order in which they were asked for: in each turn another one is the first."""
         stages: list[Mapping[str, object]] = [*self.costs.values(), *self.states.values()]
-        return sorted({name for found in stages for name in found}, key=_ORDER.index)
+        return [name for name in self.asked if any(name in found for found in stages)]
 
     @cached_property
     def costs(self) -> dict[str, dict[str, list[Cost]]]:
@@ -57,7 +57,11 @@ def sections(found: Mapping[str, Any]) -> list[Section]:
     where = " in twelve partitions" if options["partitioned"] else ""
     lives = f"{_lives(options['warm_ups'])} to warm up, {_lives(options['lives'])} measured"
     how = f"{options['rows']:,} rows{where}, zstd, {settings}, {lives}"
-    return [Section(f"{found['date']}, {_told(section['versions'])}, {how}", section) for section in found["sections"]]
+    asked = options["contestants"].split(",")
+    return [
+        Section(f"{found['date']}, {_told(section['versions'])}, {how}", asked, section)
+        for section in found["sections"]
+    ]
 
 
 def _told(versions: Mapping[str, str]) -> str:

@@ -108,6 +108,25 @@ def test_deletes_are_joined_where_they_cannot_be_looked_up(
         assert "LeftAnti" in plan_of(acid.table("d.t"))
 
 
+def test_deletes_are_looked_up_where_the_parser_knows_no_parameters(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of Delta and Iceberg, which stand before Spark's."""
+    acid.create_table("d.t", {"id": "bigint"})
+    acid.insert("d.t", spark.range(100).coalesce(1))
+    acid.delete("d.t", "id % 10 = 3")
+    plain = type(spark).sql
+
+    def sql(session: Any, text: Any, args: Any = None) -> Any:
+        assert not args
+        return plain(session, text)
+
+    monkeypatch.setattr(type(spark), "sql", sql)
+    found = acid.table("d.t")
+    assert "LeftAnti" not in plan_of(found)
+    assert found.count() == 90
+
+
 NAMES = ["plain", "two words", "50%", None]
 
 

@@ -213,7 +213,8 @@ def _words(layout: Layout) -> str:
     """The tree of a layout as a subquery, which plans do not spell out, as SQL."""
     tree = json.dumps(layout.tree, separators=(",", ":"))
     kind = f"{'array<' * layout.levels}bigint{'>' * layout.levels}"
-    # A text that Spark could not parse would be null, by which nothing would be deleted, unless it is told to fail.
+    # A text that Spark could not parse would be null, by which nothing would be deleted, unless it is told to fail. It
+    # is not a parameter: the parsers that Delta and Iceberg put before Spark's lose them.
     parsed = f"from_json(words, '{kind}', map('mode', 'FAILFAST'))"
     return f"(SELECT {parsed} FROM VALUES ('{tree}') AS v(words))"
 
