@@ -20,7 +20,7 @@ from hive_acid.spark.change.changes import Replaced, change_events, deletions
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_deletes, why_not_written_here
 from hive_acid.spark.change.source import Join, kept, matched
 from hive_acid.spark.conditions.char_conditions import without_blanks
-from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.expressions import Expression, expression, text_of
 from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
@@ -28,7 +28,7 @@ from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.telling import tell
-from hive_acid.spark.read.literal_hoisting import with_hoisted_literals
+from hive_acid.spark.read.literal_hoisting import with_hoisted_literals, with_hoisted_values
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
@@ -208,7 +208,8 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         context = statement.context
         source = kept(join, statement.table, context.limits, is_computed=context.computes_sources)
         parts = [join.on] if where is None else [join.on, where]
-        condition = reduce(and_, (expression(join.meant(part, statement.table)) for part in parts))
+        meant = (join.hoisted(join.meant(part, statement.table), statement.table) for part in parts)
+        condition = reduce(and_, map(expression, meant))
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
         rows = beside(statement.target(wanted=wanted, chosen=True), parts)
         target = rows.alias(join.target_alias)
@@ -243,7 +244,7 @@ class Assignments:
         if not given:
             raise ColumnError(f"UPDATE of {table.full_name} sets no column")
         values = whole_columns(table, given, alias)
-        return cls(table, {name: _one_value(value) for name, value in values.items()})
+        return cls(table, {name: _one_value(value, table, alias) for name, value in values.items()})
 
     def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> Replaced:
         """The rows of `frame` with new values; `keys` are its columns with the texts of the partition keys.
@@ -278,13 +279,16 @@ class Assignments:
         return Replaced(made, kinds, keys, new_keys, values, row_struct(self.table, values))
 
 
-def _one_value(value: Expression) -> Expr:
+def _one_value(value: Expression, table: Table, alias: str) -> Expr:
     """A value of which Spark does not make several rows, or none, as it would of explode and its like.
 
     A text without a call has none of these.
     """
-    meant = expression(value)
-    return meant if isinstance(value, str) and "(" not in value else F.coalesce(meant)
+    text = text_of(value)
+    if text is None:
+        return F.coalesce(expression(value))
+    meant = expression(with_hoisted_values(text, table, alias))
+    return F.coalesce(meant) if "(" in text else meant
 
 
 def _new(name: str) -> str:

@@ -25,12 +25,13 @@ from hive_acid.spark.change.driver_write import GaveUp, driver_changes, why_not_
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.new_matches import NewMatches
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept, matched
-from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.expressions import Expression, expression, text_of
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.jvm.frames.observed import told_counts
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, InsteadPlan, change_plan
 from hive_acid.spark.plans.telling import tell
+from hive_acid.spark.read.literal_hoisting import LITERAL_COLUMN, hoisted_by
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns
 from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.values.assign import assign, is_stored_as_is
@@ -51,6 +52,9 @@ _NEW_ROW = "__acid_row"
 _GROUP = "__acid_group"
 _IS_PAIR = "__acid_is_pair"
 _IS_MARK = "__acid_is_mark"
+
+_OF_SOURCE = f"hash({SOURCE_ROW})"
+"""A whole number of each source row."""
 
 _FIELD = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", re.ASCII)
 """A column with the name of its table, which needs no parser of its own."""
@@ -142,6 +146,7 @@ class _Merge:
         self._table = statement.table
         self._builder = builder
         self._source = source
+        self._names = builder.join.names(self._table)
         self._every = self._pairs()
         if builder.not_matched:
             self._every = self._every.unionByName(self._candidates())
@@ -183,12 +188,15 @@ class _Merge:
         target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
         how = "left" if builder.by_source else "inner"
         meant = builder.join.meant(builder.join.on, table)
-        on = expression(meant)
+        on = expression(builder.join.hoisted(meant, table))
         pairs = beside(target, meant).alias(builder.join.target_alias).join(self._source.joined(), on, how)
         clauses = [
-            *(_with_condition(one, builder.join.meant, table) for one in builder.resolved(builder.matched, table)),
             *(
-                _with_condition(one, builder.join.meant_alone, table)
+                self._hoisted(_with_condition(one, builder.join.meant, table), LITERAL_COLUMN)
+                for one in builder.resolved(builder.matched, table)
+            ),
+            *(
+                self._hoisted(_with_condition(one, builder.join.meant_alone, table), LITERAL_COLUMN)
                 for one in builder.resolved(builder.by_source, table)
             ),
         ]
@@ -253,7 +261,7 @@ class _Merge:
         They have no identity but their number, which keeps them in order.
         """
         builder, table = self._builder, self._table
-        clauses = builder.resolved(builder.not_matched, table)
+        clauses = [self._hoisted(one, _OF_SOURCE) for one in builder.resolved(builder.not_matched, table)]
         source = self._source.frame.alias(self._source.alias)
         unassigned = [
             F.lit(None).cast(spark_type(column.type)).alias(_null(column))
@@ -301,6 +309,20 @@ class _Merge:
         )
         met = projected(grouped, "*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
         return met.where(f"NOT {_IS_MARK} AND ({_IS_PAIR} OR NOT __acid_met)")
+
+    def _hoisted(self, clause: Clause, column: str) -> Clause:
+        """`clause` with its literals out of the code that Spark generates (`literal_hoisting`)."""
+        if clause.all_columns and clause.condition is None:
+            return clause
+
+        def meant(given: Expression) -> Expression:
+            text = text_of(given)
+            return given if text is None else hoisted_by(text, self._names, column)
+
+        values = clause.values
+        if values is not None and not clause.all_columns:
+            values = {name: meant(value) for name, value in values.items()}
+        return replace(clause, condition=None if clause.condition is None else meant(clause.condition), values=values)
 
     def _target_column(self, column: catalog.Column) -> str:
         return f"{quoted(self._builder.join.target_alias)}.{quoted(column.name)}"

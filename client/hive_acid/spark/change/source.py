@@ -21,12 +21,14 @@ from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_bo
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, equal_columns, expression
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
+from hive_acid.spark.conditions.sql_tokens import Names, known_names
 from hive_acid.spark.jvm.frames.fetched import received, sent
 from hive_acid.spark.jvm.frames.kept_rows import kept_rows
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.change_plan import SourceJoin, source_by, source_of_any_size
 from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.read.literal_hoisting import LITERAL_COLUMN, with_hoisted_conjuncts
 from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
@@ -57,6 +59,20 @@ class Join:
     def meant(self, condition: Expression, table: Table) -> Expression:
         """A condition on rows of both, for Spark, with the CHAR columns of `table` compared by Hive's rule."""
         return without_blanks(condition, table, self.target_alias, self.source, self.source_alias)
+
+    def names(self, table: Table) -> Names:
+        """What `literal_hoisting` knows of the names of both."""
+        fields = self.source.schema.fields
+        columns = [Column(field.name, field.dataType.simpleString()) for field in fields]
+        return known_names({self.target_alias: table.all_columns, self.source_alias: columns})
+
+    def hoisted(self, condition: Expression, table: Table) -> Expression:
+        """A condition on rows of both, with the literals beside the table's own columns out of Spark's code."""
+        if not isinstance(condition, str):
+            return condition
+        names, own = self.names(table), {column.name for column in table.all_columns}
+        alias = self.target_alias.lower()
+        return with_hoisted_conjuncts(condition, {"": own.intersection(names[""]), alias: names[alias]}, LITERAL_COLUMN)
 
     def check_boolean(self, spark: SparkSession, table: Table, *conditions: Expression | None) -> None:
         """Raise ColumnError for a condition on rows of both that is not boolean."""

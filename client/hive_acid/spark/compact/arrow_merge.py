@@ -151,6 +151,8 @@ class ArrowMerge:
             LOG.info("%s: left to Spark: %s", self.location, error)
             files.remove(directory)
             return None
+        finally:
+            pyarrow.default_memory_pool().release_unused()  # else the process keeps what its threads had
 
     def _tell(self, rows: int = 0, size: int | None = None) -> None:
         """Tell of more rows, and of a file if it has a size."""

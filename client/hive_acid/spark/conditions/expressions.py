@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from datetime import date, datetime
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -31,6 +32,17 @@ def expression(value: object) -> Column:
         return F.lit(value)
     except Exception as error:  # of what it does not know, each kind has an error of its own
         raise ColumnError(f"{kind} is no value for a column: give SQL text, a Column or a constant") from error
+
+
+def text_of(value: object) -> str | None:
+    """A value to assign as SQL text: one that is, or a constant that is of the same type as SQL; None for others."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
+        return str(int(value))
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return f"DATE '{value.isoformat()}'"
+    return None
 
 
 def equal_columns(condition: Expression, left: str, right: str, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -122,12 +122,14 @@ def compares_as_they_are(condition: str, table: Table, alias: str) -> bool:
     return _all_sides(condition, table, alias, _Reader.is_of_kind_of)
 
 
-def texts_are_days(condition: str, table: Table, alias: str) -> bool:
-    """Whether a text that stands alone on a side of a comparison, and looks like a day, is one beside a date.
+def texts_beside(condition: str, table: Table, alias: str) -> str | None:
+    """The type, ``date`` or ``timestamp``, beside which all texts are that stand alone on a side of a comparison and
+    look like one; None if they are beside several, or what is compared is not known.
 
-    Spark makes a date of it then, unless `DAYS_AS_TEXTS` is set.
+    Spark makes a value of the type of such a text, unless `DAYS_AS_TEXTS` is set.
     """
-    return _all_sides(condition, table, alias, _Reader.is_no_text_or_day)
+    kinds = {"date": _Reader.is_no_text_or_day, "timestamp": _Reader.is_no_text_or_time}
+    return next((name for name, holds in kinds.items() if _all_sides(condition, table, alias, holds)), None)
 
 
 def _all_sides(
@@ -168,11 +170,18 @@ class _Reader:
         return kind not in (_Kind.INTEGER, _Kind.DATE) or self._kind(other, _DEEPEST) is kind
 
     def is_no_text_or_day(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
-        """Whether a side of a comparison is no text that looks like a day, or one beside a date."""
+        """Whether a side of a comparison is no text that looks like a time, or one of a day that is beside a date."""
         text = bare(side)
-        if not isinstance(text, exp.Literal) or not text.is_string or not DAY.fullmatch(text.this):
+        if not isinstance(text, exp.Literal) or not text.is_string or not _TIMESTAMP.fullmatch(text.this):
             return True
-        return _is_time(text) and self._kind(other, _DEEPEST) is _Kind.DATE
+        return bool(DAY.fullmatch(text.this)) and _is_time(text) and self._kind(other, _DEEPEST) is _Kind.DATE
+
+    def is_no_text_or_time(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
+        """Whether a side of a comparison is no text that looks like a time, or one beside a timestamp."""
+        text = bare(side)
+        if not isinstance(text, exp.Literal) or not text.is_string or not _TIMESTAMP.fullmatch(text.this):
+            return True
+        return _is_time(text) and self._kind(other, _DEEPEST) is _Kind.TIMESTAMP
 
     def is_test(self, tree: exp.Expr | None, depth: int) -> bool:
         """Whether a tree is a condition that cannot fail."""

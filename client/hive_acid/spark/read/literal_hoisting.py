@@ -1,125 +1,112 @@
-"""Literal hoisting: conditions in a form of which Spark generates the same code whatever numbers are in them.
+"""Literal hoisting: expressions in a form of which Spark generates the same code whatever numbers are in them.
 
-Spark writes numbers into the Java that it generates, and a class that differs in one is compiled by Janino and then by
-the JVM again: for ``id = 17`` after ``id = 16`` that is half of the cost of a small statement. So the numbers of a
-plain condition are put where `events.constant` puts write ids. What is not surely understood stays as it is: a number
-also tells Spark precisions, places and widths.
+Spark writes numbers, dates and times into the Java that it generates, and a class that differs in one is compiled by
+Janino and then by the JVM again: for ``id = 17`` after ``id = 16`` that is half of the cost of a small statement, and a
+quarter to a half of one that looks at two million rows. So they are put where `events.constant` puts write ids. What is
+not surely understood stays as it is: a number also tells Spark precisions, places and widths.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from hive_acid.catalog.table import Column, Table
-from hive_acid.spark.conditions.failures import DAYS_AS_TEXTS, compares_as_they_are, texts_are_days
-from hive_acid.spark.conditions.literals import INTEGERS, type_name
+from hive_acid.catalog.table import Table
+from hive_acid.spark.conditions.failures import DAYS_AS_TEXTS, compares_as_they_are, texts_beside
+from hive_acid.spark.conditions.sql_tokens import (
+    DAY,
+    NOW,
+    NUMBER,
+    SHORT_NUMBER,
+    TEXT_OF_TIME,
+    TIME,
+    Names,
+    compares,
+    conjuncts,
+    is_plain,
+    known_names,
+    placed,
+    tokens_of,
+)
 from hive_acid.spark.jvm.session_settings import is_on
 from hive_acid.spark.read.scan import hoisted
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 
-_, _COLUMN, _ = KEY_COLUMNS
-_OPERATORS = frozenset({"and", "or", "not", "between"})
-_WORDS = _OPERATORS | {"is", "null", "true", "false"}
-_COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
-_HOISTED = re.compile(r"array\((\d+|DATE '[-\d]+')\)\[coalesce\(\(\w+ & 0\), 0\)\]")
-_DAY = re.compile(r"date\s*'\d{4}-\d{2}-\d{2}'", re.IGNORECASE)
-_TEXT_OF_DAY = re.compile(r"'\d{4}-\d{2}-\d{2}'")
-_PIECE = re.compile(
-    rf"\s+|{_DAY.pattern}|'[^'\\]*'|`[^`]*`|[A-Za-z_]\w*|\d[\w.]*|\.\d\w*|<=>|<>|<=|>=|!=|==|[^\s\w'`\"\\]",
-    re.ASCII | re.IGNORECASE,
-)
-_MOST_DIGITS = 9
-"""An integer of so many is an INT to Spark, in a list, too."""
+_, LITERAL_COLUMN, _ = KEY_COLUMNS
+"""A whole number of each row of a table, by which its literals seem to be computed."""
 
-_TOKEN = re.compile(
-    r"\s+|[A-Za-z_]\w*|\d{1,9}(?![\w.])|<=>|<>|<=|>=|!=|==|[=<>%+*()-]|\.(?=[A-Za-z_`])|`\w+`", re.ASCII
+_LITERALS = (NUMBER, DAY, TIME, NOW)
+_AS_TIME: Mapping[str, str] = {"date": "DATE {}", "timestamp": "CAST({} AS TIMESTAMP_LTZ)"}
+"""What Spark makes of a text beside a column of the type."""
+
+_HOISTED = re.compile(
+    r"array\((\d+(?:\.\d+)?(?:E-?\d+)?[LD]?|(?:DATE|TIMESTAMP|TIMESTAMP_NTZ) '[-\d:. ]+'"
+    r"|CAST\('[-\d:. ]+' AS TIMESTAMP\)|\w+\(\))\)\[coalesce\(\((?:\w+|hash\(\w+\)) & 0\), 0\)\]"
 )
 
 
 def with_hoisted_literals(spark: SparkSession, condition: str, table: Table, alias: str) -> str:
-    """`condition`, SQL text about the frame of `read_rows`, with its numbers out of the code; or just as it is.
+    """`condition`, SQL text about the frame of `read_rows`, with its literals out of the code; or just as it is.
 
-    Comparisons and sums of whole numbers are changed, and whole numbers and dates that are compared with what is one,
-    too, whatever else there is: they mean the same, and their types stay. So are texts that are compared with dates,
-    unless the session has Spark compare them as texts. `alias` may stand before a column.
+    These are whole numbers, doubles, dates and times in conditions of columns and functions that are known here, and
+    whole numbers and dates that are compared with what is one, whatever else there is: they mean the same, and their
+    types stay. So are texts that are compared with dates or timestamps, unless the session has Spark compare them as
+    texts. `alias` may stand before a column.
     """
-    tokens = _tokens(condition)
-    columns = _whole_numbers(table.all_columns)
-    if tokens and _is_plain(tokens, columns, alias.lower()) and _compares(tokens):
-        return "".join(hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
-    return _with_compared_hoisted(spark, condition, table, alias)
-
-
-def _with_compared_hoisted(spark: SparkSession, condition: str, table: Table, alias: str) -> str:
-    """`condition` with those numbers and dates out of the code that stand alone on a side of a comparison."""
-    tokens = _PIECE.findall(condition)
-    if "".join(tokens) != condition or "--" in condition or not compares_as_they_are(condition, table, alias):
+    tokens = tokens_of(condition)
+    # What is no condition is Spark's to refuse, as it is written.
+    plain = is_plain(tokens, known_names({alias: table.all_columns})) and compares(tokens)
+    if not tokens or not (plain or compares_as_they_are(condition, table, alias)):
         return condition
-    seen = [token.lower() for token in tokens if not token.isspace()]
-    neighbours = iter(zip(["", *seen], [*seen[1:], ""], strict=False))
-    with_days = any(map(_TEXT_OF_DAY.fullmatch, tokens)) and texts_are_days(condition, table, alias)
-    with_days = with_days and not is_on(spark, DAYS_AS_TEXTS)
+    as_time = _as_time(spark, condition, table, alias)
+    patterns = _LITERALS if plain else (SHORT_NUMBER, DAY)
     changed = []
-    for token in tokens:
-        before, after = ("", "") if token.isspace() else next(neighbours)
-        is_side = before in (*_COMPARISONS, "between", "and") and after in ("", ")", "and", "or")
-        is_short = token.isdecimal() and len(token) <= _MOST_DIGITS
-        if with_days and is_side and _TEXT_OF_DAY.fullmatch(token):
-            changed.append(hoisted(f"DATE {token}", _COLUMN))
+    for token, is_side, may_vary in placed(tokens):
+        if is_side and as_time is not None and TEXT_OF_TIME.fullmatch(token):
+            changed.append(hoisted(as_time.format(token), LITERAL_COLUMN))
         else:
-            changed.append(hoisted(token, _COLUMN) if is_side and (is_short or _DAY.fullmatch(token)) else token)
+            changed.append(_hoisted(token, LITERAL_COLUMN, *patterns) if (may_vary if plain else is_side) else token)
     return "".join(changed)
 
 
-def _whole_numbers(columns: Iterable[Column]) -> set[str]:
-    return {column.name for column in columns if type_name(column) in INTEGERS}
+def with_hoisted_values(value: str, table: Table, alias: str) -> str:
+    """As `with_hoisted_literals`, of a value that an UPDATE gives a column."""
+    return hoisted_by(value, known_names({alias: table.all_columns}), LITERAL_COLUMN)
 
 
-def _tokens(condition: str) -> list[str]:
-    """The tokens of a condition, blanks included; none if there is one of another kind, or nothing but blanks."""
-    if condition.isspace():
-        return []
-    found: list[str] = []
-    at = 0
-    while at < len(condition):
-        match = _TOKEN.match(condition, at)
-        if match is None or "--" in condition:
-            return []
-        found.append(match[0])
-        at = match.end()
-    return found
+def hoisted_by(expression: str, names: Names, column: str) -> str:
+    """`expression`, SQL text of columns that `names` has, with its literals out of the code; or just as it is.
+
+    `column` is SQL of a whole number of each row.
+    """
+    tokens = tokens_of(expression)
+    if not is_plain(tokens, names):
+        return expression
+    return "".join(_hoisted(of.text, column, *_LITERALS) if of.may_vary else of.text for of in placed(tokens))
 
 
-def _without_blanks(tokens: list[str]) -> list[str]:
-    return [token for token in tokens if not token.isspace()]
+def with_hoisted_conjuncts(condition: str, names: Names, column: str) -> str:
+    """`condition`, of what AND joins, with the literals of those parts out of the code that `hoisted_by` understands.
 
-
-def _is_plain(tokens: list[str], columns: Collection[str], alias: str) -> bool:
-    """Whether all names are of columns in `columns`, with or without `alias`, and no function is called."""
-    seen = _without_blanks(tokens)
-    for token, after in zip(seen, [*seen[1:], ""], strict=True):
-        name = token.strip("`").lower()
-        if _is_name(token):
-            known = after != "(" and (name == alias if after == "." else name in columns)
-        else:
-            known = not name[0].isidentifier() or after != "(" or name in _OPERATORS
-        if not known:
-            return False
-    return True
-
-
-def _compares(tokens: list[str]) -> bool:
-    """Whether it can be a condition at all; what is none is Spark's to refuse, as it is written."""
-    return any(token in _COMPARISONS or token.lower() in ("is", "between") for token in tokens)
-
-
-def _is_name(token: str) -> bool:
-    return token[0] == "`" or (token[0].isidentifier() and token.lower() not in _WORDS)
+    So an equation of two tables, which is how they are joined, stays one of two where `names` are those of one.
+    """
+    parts = conjuncts(tokens_of(condition))
+    return "".join(hoisted_by("".join(part), names, column) for part in parts) or condition
 
 
 def with_literals_put_back(words: str) -> str:
-    """What Spark says of a condition of `with_hoisted_literals`, with the numbers as they were written."""
+    """What Spark says of an expression with hoisted literals, with these as they were written."""
     return _HOISTED.sub(r"\1", words)
+
+
+def _as_time(spark: SparkSession, condition: str, table: Table, alias: str) -> str | None:
+    """The time that Spark makes of the texts that are compared, as SQL with a place for one; None if they stay."""
+    if TEXT_OF_TIME.search(condition) is None or is_on(spark, DAYS_AS_TEXTS):
+        return None
+    return _AS_TIME.get(texts_beside(condition, table, alias) or "")
+
+
+def _hoisted(token: str, column: str, *patterns: re.Pattern[str]) -> str:
+    return hoisted(token, column) if any(pattern.fullmatch(token) for pattern in patterns) else token
