@@ -23,6 +23,7 @@ from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.spark import AcidSession
+from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
 from tests.spark.by_spark import MERGED, limited
 from tests.spark.compaction import compact_table
@@ -206,3 +207,30 @@ def test_400_texts_in_600_columns(acid: AcidSession, spark: SparkSession) -> Non
     for row in range(5):
         model[row]["c0"] = "new"
     assert {row["id"]: row.asDict() for row in acid.table("d.w").collect()} == model
+
+
+def test_no_method_is_too_long_for_java_where_all_rows_are_taken(acid: AcidSession, spark: SparkSession) -> None:
+    columns = names_of(TEXTS, 20)
+    key, seen = "spark.sql.codegen.hugeMethodLimit", []
+    before = spark.conf.get(key)
+    acid.create_table("d.t", {"id": "bigint", **columns})
+
+    @contextmanager
+    def recorded(session: SparkSession, settings: dict[str, str], *, gives_way: bool = False) -> Iterator[None]:
+        with configured(session, settings, gives_way=gives_way):
+            seen.append(session.conf.get(key))
+            yield
+
+    with mock.patch("hive_acid.spark.write.statement.configured", recorded):
+        acid.insert("d.t", rows_of(spark, columns, range(100), 1))
+        assert seen.pop() == "8000"
+        acid.update("d.t", {"c0": "'x'"}, "id = 7")
+        assert seen.pop() == before
+        source = rows_of(spark, columns, range(90, 110), 2)
+        acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        assert seen.pop() == "8000"
+        spark.conf.set(key, "7000")
+        acid.insert("d.t", rows_of(spark, columns, range(200, 210), 1))
+        assert seen.pop() == "7000"
+    spark.conf.unset(key)
+    assert acid.table("d.t").count() == 120

@@ -103,7 +103,7 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
         write = statement.write()
         changed = found
         if plan.by_client:
-            with column_errors(table), statement.reading():
+            with column_errors(table), statement.reading(joined=True):
                 brought = driver_changes(found, table, write.write_id, context.limits)
             if not isinstance(brought, GaveUp):
                 if once:

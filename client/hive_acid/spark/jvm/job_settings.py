@@ -39,6 +39,15 @@ for 200, where to look 2,000,000 numbers up in a set takes 0.1.
 """
 
 
+COMPILED_METHODS = {"spark.sql.codegen.hugeMethodLimit": "8000"}
+"""Spark generates no method that Java would not compile: of more bytes it interprets each, for all rows.
+
+Of some 55 to 100 columns a stage has such a method; of more Spark generates other code by itself. It pays where a stage
+takes rows as they come: an INSERT of 85 columns takes two thirds of the time, a MERGE as well. Where few rows are taken
+the method ends early for the others, and what Spark does instead takes longer.
+"""
+
+
 SHORT_LIST = 10
 """Of so many values Spark makes comparisons."""
 

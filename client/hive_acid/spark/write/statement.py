@@ -49,7 +49,14 @@ from hive_acid.spark.conditions.arithmetic import Span
 from hive_acid.spark.conditions.predicates import Predicate, longest_list
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.causes import is_of_files, last_cause
-from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, LISTS_AS_SETS, NOT_INFERRED, SHORT_LIST, configured
+from hive_acid.spark.jvm.job_settings import (
+    COMPILED_METHODS,
+    INFERRED_COLUMNS,
+    LISTS_AS_SETS,
+    NOT_INFERRED,
+    SHORT_LIST,
+    configured,
+)
 from hive_acid.spark.jvm.unjoined import unjoined
 from hive_acid.spark.keys.key_check import KeyCheck
 from hive_acid.spark.limits import DEFAULT, Limits
@@ -429,14 +436,18 @@ class Statement:
         return self.context.distributor.reads_in(self._sizes)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, *, joined: bool = False) -> Iterator[None]:
         """Within the block a job reads `target` in tasks of even shares, and its plan is made soon, however wide it is.
 
-        Values of long lists are not in its code. All unless the session has its own idea of it.
+        Values of long lists are not in its code. All unless the session has its own idea of it. `joined` says that all
+        of its rows are asked for their match.
         """
         settings = BY_SIZE if len(self._sizes) > FILES_PER_PARTITION else {}
-        if self._found is not None and len(self.table.all_columns) > INFERRED_COLUMNS:
+        is_wide = len(self.table.all_columns) > INFERRED_COLUMNS
+        if self._found is not None and is_wide:
             settings = {**settings, **NOT_INFERRED}
+        if (self._found is None or joined) and is_wide:
+            settings = {**settings, **COMPILED_METHODS}
         if self._found is not None and longest_list(self._found[0]) > SHORT_LIST:
             settings = {**settings, **LISTS_AS_SETS}
         with configured(self.context.spark, settings, gives_way=True):
