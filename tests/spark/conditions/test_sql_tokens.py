@@ -36,6 +36,8 @@ def varying(expression: str) -> list[str]:
         ("1 = 1 AND i = 5", ["5"]),
         ("(i = 5 OR 1 = 0) AND i <> 7", ["5", "7"]),
         ("i BETWEEN 5 AND 7 AND 1 < 2", ["5", "7"]),
+        ("5 BETWEEN i AND 7", []),
+        ("NOT (5 BETWEEN i + j AND 7) OR i NOT BETWEEN 5 AND 6", ["5", "6"]),
         ("NOT i IN (1, 2)", ["1", "2"]),
         ("i IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
         ("i IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11) OR i = 12", ["12"]),

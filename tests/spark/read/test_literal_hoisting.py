@@ -128,6 +128,8 @@ def test_days_stay_texts_where_spark_compares_them_as_texts(spark: SparkSession)
         "id = 5.",
         "id = 2147483648",
         "round(f, 1) = 1",
+        "DATE '2020-01-01' = '2020-01-02'",
+        "5 BETWEEN id + big AND 7",
         "id IN (1, 2) AND d * 5 > 7",
         "ts > '2020-01-01' AND day > '2020-01-01'",
         "ts > '2020-1-1'",

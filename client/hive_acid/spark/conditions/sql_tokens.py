@@ -225,6 +225,9 @@ def _is_of_literals(seen: Sequence[str], place: int) -> bool:
     """Whether a token is an operator between literals, without regard to what is in parentheses."""
     token = seen[place]
     before, after = range(place - 1, -1, -1), range(place + 1, len(seen))
+    if token == "between":
+        tested = range(place - 1 - (seen[place - 1] == "not"), -1, -1)
+        return all(map(_is_literal, _side(map(seen.__getitem__, tested), ")", "(")))
     if token in _COMPARISONS:
         left, right = _side(map(seen.__getitem__, before), ")", "("), _side(map(seen.__getitem__, after), "(", ")")
         return all(map(_is_literal, (*left, *right)))

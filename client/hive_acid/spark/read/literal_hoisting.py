@@ -64,7 +64,7 @@ def with_hoisted_literals(spark: SparkSession, condition: str, table: Table, ali
     patterns = _LITERALS if plain else (SHORT_NUMBER, DAY)
     changed = []
     for token, is_side, may_vary in placed(tokens):
-        if is_side and as_time is not None and TEXT_OF_TIME.fullmatch(token):
+        if is_side and may_vary and as_time is not None and TEXT_OF_TIME.fullmatch(token):
             changed.append(hoisted(as_time.format(token), LITERAL_COLUMN))
         else:
             changed.append(_hoisted(token, LITERAL_COLUMN, *patterns) if (may_vary if plain else is_side) else token)
