@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum, auto
+from functools import partial
 
 from pyspark.sql import Column
 from sqlglot import exp
@@ -31,7 +32,7 @@ from hive_acid.spark.conditions.arithmetic import (
     result_of,
 )
 from hive_acid.spark.conditions.literals import INTEGERS, digits_of, kind_of, type_name
-from hive_acid.spark.conditions.trees import DAY, bare, column_named, condition_tree
+from hive_acid.spark.conditions.trees import DAY, DAY_OR_TIME, bare, column_named, condition_tree
 
 _DEEPEST = 50
 """What is nested more deeply may fail."""
@@ -39,7 +40,6 @@ _DEEPEST = 50
 _WHOLE_DIGITS, _FRACTION_DIGITS, _MOST_DIGITS = 20, 16, 38
 """Those that numbers of SQL may have here before and behind the point, and those of the widest decimal."""
 
-_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
 DAYS_AS_TEXTS = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 """The setting by which a date is made a text where it is compared with one, not the other way round."""
 
@@ -128,8 +128,10 @@ def texts_beside(condition: str, table: Table, alias: str) -> str | None:
 
     Spark makes a value of the type of such a text, unless `DAYS_AS_TEXTS` is set.
     """
-    kinds = {"date": _Reader.is_no_text_or_day, "timestamp": _Reader.is_no_text_or_time}
-    return next((name for name, holds in kinds.items() if _all_sides(condition, table, alias, holds)), None)
+    for kind in (_Kind.DATE, _Kind.TIMESTAMP):
+        if _all_sides(condition, table, alias, partial(_Reader.is_beside, kind=kind)):
+            return kind.name.lower()
+    return None
 
 
 def _all_sides(
@@ -169,19 +171,13 @@ class _Reader:
         kind = _kind_of_constant(side)
         return kind not in (_Kind.INTEGER, _Kind.DATE) or self._kind(other, _DEEPEST) is kind
 
-    def is_no_text_or_day(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
-        """Whether a side of a comparison is no text that looks like a time, or one of a day that is beside a date."""
+    def is_beside(self, side: exp.Expr | None, other: exp.Expr | None, *, kind: _Kind) -> bool:
+        """Whether a side of a comparison is no text that looks like a time, or one beside a date or timestamp."""
         text = bare(side)
-        if not isinstance(text, exp.Literal) or not text.is_string or not _TIMESTAMP.fullmatch(text.this):
+        if not isinstance(text, exp.Literal) or not text.is_string or not DAY_OR_TIME.fullmatch(text.this):
             return True
-        return bool(DAY.fullmatch(text.this)) and _is_time(text) and self._kind(other, _DEEPEST) is _Kind.DATE
-
-    def is_no_text_or_time(self, side: exp.Expr | None, other: exp.Expr | None) -> bool:
-        """Whether a side of a comparison is no text that looks like a time, or one beside a timestamp."""
-        text = bare(side)
-        if not isinstance(text, exp.Literal) or not text.is_string or not _TIMESTAMP.fullmatch(text.this):
-            return True
-        return _is_time(text) and self._kind(other, _DEEPEST) is _Kind.TIMESTAMP
+        fits = kind is not _Kind.DATE or DAY.fullmatch(text.this) is not None
+        return fits and _is_time(text) and self._kind(other, _DEEPEST) is kind
 
     def is_test(self, tree: exp.Expr | None, depth: int) -> bool:
         """Whether a tree is a condition that cannot fail."""
@@ -389,7 +385,7 @@ def _is_time(tree: exp.Expr | None) -> bool:
     tree = bare(tree)
     if isinstance(tree, exp.Cast):
         return _kind_of_constant(tree) is not None
-    if not isinstance(tree, exp.Literal) or not tree.is_string or not _TIMESTAMP.fullmatch(tree.this):
+    if not isinstance(tree, exp.Literal) or not tree.is_string or not DAY_OR_TIME.fullmatch(tree.this):
         return False
     try:
         datetime.fromisoformat(tree.this)

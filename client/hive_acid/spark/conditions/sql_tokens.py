@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hive_acid.catalog.table import Column
+from hive_acid.spark.conditions import trees
 from hive_acid.spark.conditions.literals import INTEGERS, type_name
 
 _OPERATORS = frozenset({"and", "or", "not", "between", "div", "in", "like", "case", "when", "then", "else"})
@@ -43,11 +44,10 @@ _TYPES = INTEGERS | {"float", "double", "string", "varchar", "char", "boolean", 
 _MOST_IN_LIST = 10
 """So many values of an IN Spark compares one by one, and more in a set, which is not in the code."""
 
-_WHEN = r"'\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?'"
-DAY = re.compile(r"date\s*'\d{4}-\d{2}-\d{2}'", re.IGNORECASE)
-TIME = re.compile(rf"timestamp\s*{_WHEN}", re.IGNORECASE)
+DAY = re.compile(rf"date\s*'{trees.DAY.pattern}'", re.IGNORECASE)
+TEXT_OF_TIME = re.compile(f"'{trees.DAY_OR_TIME.pattern}'")
+TIME = re.compile(rf"timestamp\s*{TEXT_OF_TIME.pattern}", re.IGNORECASE)
 _TEXT = re.compile(r"'[^'\\]*'")
-TEXT_OF_TIME = re.compile(_WHEN)
 SHORT_NUMBER = re.compile(r"\d{1,9}")
 """An integer of so many digits is an INT to Spark, in a list, too."""
 

@@ -28,6 +28,9 @@ _QUOTES = re.compile(r"""'[^']*'|`[^`]*`|"|\\""")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 """How a day is written in full; not each such text is one."""
 
+DAY_OR_TIME = re.compile(rf"{DAY.pattern}(?: \d{{2}}:\d{{2}}:\d{{2}}(?:\.\d{{1,6}})?)?")
+"""As `DAY`, or with a time."""
+
 _TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
 
