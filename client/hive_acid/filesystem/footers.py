@@ -68,7 +68,7 @@ class Footers:
     def missing(self, wanted: Sequence[DataFilePath]) -> int:
         """How many of the files `read` would have to open."""
         with self._guard:
-            return len(set(wanted) - self._tails.keys())
+            return sum(file not in self._tails for file in set(wanted))
 
     def _known(self, file: DataFilePath) -> Tail | None:
         with self._guard:

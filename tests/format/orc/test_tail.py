@@ -131,6 +131,24 @@ def test_the_cache_forgets_the_oldest(tmp_path: Path) -> None:
     assert footers.missing(some) == footers.missing(some[:1]) == 1
 
 
+def test_to_ask_of_one_file_does_not_take_a_look_at_all_that_are_kept(tmp_path: Path) -> None:
+    looks: list[int] = []
+
+    class Counted(DataFilePath):
+        def __hash__(self) -> int:
+            looks.append(1)
+            return super().__hash__()
+
+    (tmp_path / "f").write_bytes(written())
+    size = (tmp_path / "f").stat().st_size
+    footers = Footers()
+    some = [Counted(str(tmp_path / "f"), size, modified_ms) for modified_ms in range(1, 101)]
+    footers.read(some)
+    looks.clear()
+    assert footers.missing(some[:1]) == 0
+    assert len(looks) < 10
+
+
 def test_files_without_rows() -> None:
     tail = tail_of(empty_acid_file([("a", "int"), ("b", "decimal(12,3)"), ("c", "char(3)")]))
     assert tail.rows == 0

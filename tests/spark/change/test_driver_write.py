@@ -14,6 +14,7 @@ from hive_acid.format.rows import encode_bucket
 from hive_acid.spark import AcidSession
 from hive_acid.spark.change import dml, driver_write
 from hive_acid.spark.limits import Limits
+from hive_acid.streaming import memory
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import scans
@@ -283,6 +284,19 @@ def test_rows_move_to_other_partitions(acid: AcidSession, spark: SparkSession) -
         expected = ("new" if i % 10 == 3 else "old", names[i % 4], i % 2)
         assert found[i] == (("moved", None if i > 100 else "x%/=", 7) if i % 10 == 4 else expected)
     check_table(location_of(acid, "d.t"))
+
+
+def test_each_file_of_new_rows_counts_for_the_memory_it_leaves(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
+    acid.insert("d.t", spark.range(40).selectExpr("int(id) id", "int(id % 4) p"))
+    written: list[int] = []
+    monkeypatch.setattr(memory, "small_file_written", lambda: written.append(1))
+    assert acid.update("d.t", {"id": "id + 100"}, "id < 3") == 3
+    assert len(written) == 3
+    assert acid.delete("d.t", "id < 10") == 7
+    assert len(written) == 3, "delete files are made by no writer with such buffers"
 
 
 def test_new_rows_are_in_the_order_of_the_old_ones(acid: AcidSession, spark: SparkSession) -> None:

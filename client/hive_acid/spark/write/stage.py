@@ -229,6 +229,7 @@ class SparkStaging(Staging):
         if not found:  # as of every DELETE, which needs no writer
             return []
         from hive_acid.streaming.bucket_file import BucketFile
+        from hive_acid.streaming.memory import small_file_written
 
         opened = partial(
             BucketFile,
@@ -240,7 +241,10 @@ class SparkStaging(Staging):
         )
         # While pyarrow compresses one, Python has time for another.
         ordered = [_in_order(rows, sorted_by(table)) for rows in found.values()]
-        return self.side_by_side(partial(self._inserts, opened), found.keys(), ordered, local=2)
+        staged = self.side_by_side(partial(self._inserts, opened), found.keys(), ordered, local=2)
+        for _ in staged:
+            small_file_written()
+        return staged
 
     def _inserts(self, opened: Callable[[str], BucketFile], position: int, values: Values, rows: Any) -> StagedFiles:
         directory = files.join(_WRITTEN, "inserts", str(position))
