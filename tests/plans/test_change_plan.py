@@ -115,7 +115,8 @@ def test_rows_that_are_gone_are_left_out_by_who_knows_them() -> None:
 def test_rows_of_an_insert_go_where_the_table_wants_them() -> None:
     def plan(**facts: Any) -> InsertPlan:
         known = {"clustered": False, "one_file": False, "divided": False, "estimate": unasked, "cores": unasked}
-        return insert_plan("INSERT into", "d.t", **{**known, "target_bytes": 100, "limits": Limits(), **facts})
+        named = {"columns": 2, "target_bytes": 100, "unwritable": lambda: None, "limits": Limits(), **facts}
+        return insert_plan("INSERT into", "d.t", **{**known, **named})
 
     assert plan(clustered=True).distribution is None
     assert plan(one_file=True).distribution == Distribution(1, shuffled=True)
@@ -124,25 +125,45 @@ def test_rows_of_an_insert_go_where_the_table_wants_them() -> None:
     assert plan(estimate=lambda: exact).placing.way is Placing.IN_PLACE
 
 
-def test_rows_that_stand_in_an_insert_are_written_by_the_client() -> None:
-    def writer(size_bytes: int | None, *, is_given: bool = True, **facts: Any) -> Choice[Writer]:
-        known = Estimate(size_bytes, is_exact=True, is_placed=False, is_given=is_given)
-        asked = {"clustered": False, "one_file": False, "divided": False, "cores": unasked, "target_bytes": 100}
-        named = {"unwritable": lambda: None, "limits": Limits(driver_given_bytes=5), **facts}
-        return insert_plan("INSERT into", "d.t", estimate=lambda: known, **{**asked, **named}).writer
+def writer_of_rows(size_bytes: int | None, **facts: Any) -> Choice[Writer]:
+    said = {name: facts.pop(name, name == "is_exact") for name in ("is_exact", "is_placed", "is_given")}
+    known = Estimate(size_bytes, **said)
+    limits = Limits(driver_given_bytes=5, driver_query_bytes=30, driver_column_bytes=10, driver_columns=9)
+    asked = {"clustered": False, "one_file": False, "divided": False, "cores": unasked, "target_bytes": 100}
+    named = {"columns": 2, "unwritable": lambda: None, "limits": limits, **facts}
+    return insert_plan("INSERT into", "d.t", estimate=lambda: known, **{**asked, **named}).writer
 
-    assert writer(5).way is Writer.CLIENT
+
+def test_rows_that_stand_in_an_insert_are_written_by_the_client() -> None:
+    assert writer_of_rows(5, is_given=True).way is Writer.CLIENT
     for given, why in (
-        (writer(6), "6 bytes of rows, more than 5"),
-        (writer(None), "do not stand"),
-        (writer(5, is_given=False), "do not stand"),
-        (writer(5, unwritable=lambda: "not this one"), "not this one"),
-        (writer(5, unwritable=None), "no bases"),
-        (writer(5, clustered=True), "CLUSTERED"),
-        (writer(5, one_file=True), "a base has one"),
+        (writer_of_rows(6, is_given=True), "6 bytes of rows, more than 5"),
+        (writer_of_rows(5, is_given=True, unwritable=lambda: "not this one"), "not this one"),
+        (writer_of_rows(5, is_given=True, clustered=True), "CLUSTERED"),
+        (writer_of_rows(5, is_given=True, one_file=True), "a base has one"),
     ):
         assert given.way is Writer.JOB
         assert why in given.why
+
+
+def test_rows_that_surely_are_few_are_written_by_the_client() -> None:
+    for few, why in (
+        (writer_of_rows(20), "20 bytes of rows; up to 100,000 rows"),
+        (writer_of_rows(20, is_exact=False), "20 bytes of rows at most"),
+        (writer_of_rows(30, columns=9), "30 bytes of rows"),
+    ):
+        assert few.way is Writer.CLIENT
+        assert why in few.why
+    for many, why in (
+        (writer_of_rows(21), "21 bytes of rows, more than 20"),
+        (writer_of_rows(31, columns=9), "31 bytes of rows, more than 30"),
+        (writer_of_rows(5, columns=10), "the table has 10 columns, more than 9"),
+        (writer_of_rows(None), "knows no size"),
+        (writer_of_rows(20, is_placed=True), "placed its rows"),
+        (writer_of_rows(20, unwritable=lambda: "not this one"), "not this one"),
+    ):
+        assert many.way is Writer.JOB
+        assert why in many.why
 
 
 def test_plans_are_shown() -> None:

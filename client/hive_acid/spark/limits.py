@@ -71,6 +71,21 @@ class Limits:
     driver_given_bytes: int = _MB
     """So many bytes of rows that stand in an INSERT are written by the client at most."""
 
+    driver_query_bytes: int = 4 * _MB
+    """So many bytes of the rows of any other query are, by Spark's estimate, which is of files and may be a tenth of
+    what the rows take.
+    """
+
+    driver_column_bytes: int = _MB // 4
+    """So many bytes of each column: of two bigints these are 40,000 rows. More than `driver_rows` were brought in vain,
+    which takes 0.1 s.
+    """
+
+    driver_columns: int = 48
+    """Into tables of more columns the rows of a query are written by a job, which takes no longer from 64 on: Spark's
+    optimizer draws conclusions from what is asked of the number of rows, and of 600 columns it came to no end.
+    """
+
     # --- compaction ----------------------------------------------------------------------------
 
     merged_delete_events: int = 300_000

@@ -68,7 +68,7 @@ def test_they_are_what_spark_writes(seed: int, acid: AcidSession, spark: SparkSe
 def test_who_writes_is_told_by_the_rows(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "s": "string"})
     acid.sql("INSERT INTO d.t VALUES (2, 'b'), (1, 'a')")
-    acid.insert("d.t", spark.range(1).selectExpr("int(id) id", "'x' s"))
+    acid.insert("d.t", spark.range(1).selectExpr("int(id) id", "'x' s").repartition(1))
     acid.sql(f"INSERT INTO d.t VALUES (3, '{'long' * 300}')")
     assert [set(new_by_spark(acid, write).values()) for write in (1, 2, 3)] == [{False}, {True}, {True}]
     ordered = acid.table("d.t", row_id=True).where("ROW__ID.writeId = 1").orderBy("ROW__ID.rowId")

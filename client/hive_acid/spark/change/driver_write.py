@@ -160,11 +160,10 @@ def driver_inserts(values: DataFrame, table: Table, limits: Limits) -> Mapping[V
         **dict.fromkeys(KEY_COLUMNS[:-1], "0"),
         KEY_COLUMNS[-1]: NUMBER_IN_TASK,
     }
-    placed = values.coalesce(1)
-    order = sorted_by(table)
-    brought = brought_rows(
-        placed.sortWithinPartitions(*map(quoted, order)) if order else placed, columns, limits.driver_rows
-    )
+    if order := sorted_by(table):
+        values = values.coalesce(1).sortWithinPartitions(*map(quoted, order))
+    # In one task they have one order. Spark takes the last of several `coalesce` for all.
+    brought = brought_rows(values, columns, limits.driver_rows, tasks=1)
     if brought is None:
         return too_many(limits.driver_rows)
     whole = _with_texts(brought, limits)

@@ -121,11 +121,7 @@ def writer_of(facts: ChangeFacts, limits: Limits) -> Choice[Writer]:
         )
     if why := facts.unwritable():
         return Choice(Writer.JOB, why)
-    return Choice(
-        Writer.CLIENT,
-        f"up to {counted(limits.driver_rows, 'row')}, each with up to {size(limits.driver_row_bytes)} of texts; "
-        "a Spark job if there are more",
-    )
+    return Choice(Writer.CLIENT, _few(limits))
 
 
 def placing_of(facts: ChangeFacts) -> Choice[Placing]:
@@ -238,18 +234,19 @@ def insert_plan(
     clustered: bool,
     one_file: bool,
     divided: bool,
+    columns: int,
     estimate: Callable[[], Estimate],
     target_bytes: int,
     cores: Callable[[], int],
     parts: Callable[[], int | None] = lambda: None,
-    unwritable: Callable[[], str | None] | None = None,
+    unwritable: Callable[[], str | None],
     limits: Limits,
 ) -> InsertPlan:
-    """The plan of an INSERT.
+    """The plan of an INSERT into so many `columns`.
 
     `one_file` says that there is no room for several files in a partition, `divided` that rows go to several, `parts`
     in how many they come.
-    `unwritable` is as in `ChangeFacts`; without it the client writes none.
+    `unwritable` is as in `ChangeFacts`.
     """
     if clustered:
         why = "rows of a CLUSTERED table meet by bucket"
@@ -260,20 +257,38 @@ def insert_plan(
         return InsertPlan(verb, table, Choice(Writer.JOB, why), Choice(Placing.SHUFFLED, why), distribution)
     known = estimate()
     distribution, placing = distribution_of(known, divided=divided, target_bytes=target_bytes, cores=cores, parts=parts)
-    return InsertPlan(verb, table, _writer_of_rows(known, unwritable, limits), placing, distribution)
+    return InsertPlan(verb, table, _writer_of_rows(known, columns, unwritable, limits), placing, distribution)
 
 
-def _writer_of_rows(known: Estimate, unwritable: Callable[[], str | None] | None, limits: Limits) -> Choice[Writer]:
-    """Who writes new rows: the client those that stand in the statement, if they are few."""
-    if unwritable is None:
-        return Choice(Writer.JOB, "the client writes no bases")
-    if not known.is_given or known.size_bytes is None:
-        return Choice(Writer.JOB, "the rows do not stand in the statement")
-    if known.size_bytes > limits.driver_given_bytes:
-        return Choice(Writer.JOB, f"{size(known.size_bytes)} of rows, more than {size(limits.driver_given_bytes)}")
+def _writer_of_rows(
+    known: Estimate, columns: int, unwritable: Callable[[], str | None], limits: Limits
+) -> Choice[Writer]:
+    """Who writes new rows: the client those that stand in the statement, and others that surely are few."""
+    if known.size_bytes is None:
+        return Choice(Writer.JOB, "Spark knows no size of the query's result")
+    if known.is_placed:
+        return Choice(Writer.JOB, "the query has placed its rows")
+    if not known.is_given and columns > limits.driver_columns:
+        return Choice(Writer.JOB, f"the table has {counted(columns, 'column')}, more than {limits.driver_columns}")
+    of_query = min(limits.driver_query_bytes, columns * limits.driver_column_bytes)
+    most = limits.driver_given_bytes if known.is_given else of_query
+    if known.size_bytes > most:
+        return Choice(Writer.JOB, f"{size(known.size_bytes)} of rows, more than {size(most)}")
     if why := unwritable():
         return Choice(Writer.JOB, why)
-    return Choice(Writer.CLIENT, f"the rows stand in the statement, {size(known.size_bytes)}")
+    if known.is_given:
+        return Choice(Writer.CLIENT, f"the rows stand in the statement, {size(known.size_bytes)}")
+    return Choice(
+        Writer.CLIENT, f"{size(known.size_bytes)} of rows{'' if known.is_exact else ' at most'}; {_few(limits)}"
+    )
+
+
+def _few(limits: Limits) -> str:
+    """What the client writes without knowing their number before."""
+    return (
+        f"up to {counted(limits.driver_rows, 'row')}, each with up to {size(limits.driver_row_bytes)} of texts; "
+        "a Spark job if there are more"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, TableChangedError, TableNotAcidError, TransactionClosedError
 from hive_acid.spark.change import dml, merge_job
 from hive_acid.spark.change.insert import insert as insert_rows
+from hive_acid.spark.change.insert import overwrite as overwrite_rows
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.change.new_matches import NewMatches
 from hive_acid.spark.change.source import Join, joined, joined_if_any
@@ -94,7 +95,7 @@ class ChangeVerbs(SessionBase):
             return plain.overwrite(self._context, found, frame, partition)
 
         def plan(begun: TableWrite) -> Planned[int]:
-            by = overwrite.overwrite if begun.table.is_full_acid else insert_only.overwrite
+            by = overwrite_rows if begun.table.is_full_acid else insert_only.overwrite
             planned = by(self._context, begun, frame, partition)
             # Behind the lock: another client may have made it since somebody looked.
             is_there = if_not_exists and overwrite.is_there(self.connection, begun)

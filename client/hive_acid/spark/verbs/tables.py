@@ -15,6 +15,7 @@ from hive_acid.catalog.table import Skew, Table, table_parts
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.operators import compactions
+from hive_acid.spark.change.insert import overwrite
 from hive_acid.spark.snapshots.block import Begun
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
@@ -32,7 +33,7 @@ from hive_acid.spark.values.specs import PartitionSpec
 from hive_acid.spark.verbs.changes import ChangeVerbs
 from hive_acid.spark.verbs.definitions import DefinitionVerbs
 from hive_acid.spark.write import insert_only
-from hive_acid.spark.write.overwrite import overwrite, overwriting
+from hive_acid.spark.write.overwrite import overwriting
 from hive_acid.spark.write.planned import Planned
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.transaction import Transaction

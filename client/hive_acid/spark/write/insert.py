@@ -95,15 +95,14 @@ def plan_of(
     table: Table,
     values: DataFrame,
     *,
-    in_one_directory: bool = False,
-    estimate: Estimate | None = None,
-    unwritable: Callable[[], str | None] | None = None,
+    in_one_directory: bool,
+    estimate: Estimate | None,
+    unwritable: Callable[[], str | None],
 ) -> InsertPlan:
     """Who writes rows of `stored`, and in which tasks.
 
     `in_one_directory` says that there is no room for several statements, which the layout may want; `estimate` is what
-    is known of them already, else Spark is asked; `unwritable` finds out why the client cannot write them, where it
-    might.
+    is known of them already, else Spark is asked; `unwritable` finds out why the client cannot write them.
     """
     return insert_plan(
         verb,
@@ -111,6 +110,7 @@ def plan_of(
         clustered=bool(table.bucket_columns),
         one_file=in_one_directory and layout_of(table) is Layout.STATEMENTS,
         divided=bool(table.partition_keys),
+        columns=len(table.all_columns),
         estimate=lambda: estimated(values) if estimate is None else estimate,
         target_bytes=context.distributor.target_bytes,
         cores=context.distributor.cores,

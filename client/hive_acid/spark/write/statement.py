@@ -499,17 +499,18 @@ class Statement:
         if counts.get(INSERT):
             refuse_instants(self.table.columns)
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
-        if overwrite is not None:
-            filled = {self._meaning(staged.values) for staged in found}
-            empty = (values for values in overwrite.whole if self._meaning(values) not in filled)
-            found += [staging.nothing(self.table, values, number) for number, values in enumerate(empty)]
-        self._put_in_place(staging, found, write)
+        self._put_in_place(staging, found, write, overwrite)
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
     def change(
-        self, deletes: Mapping[Values, DeleteEvents], inserts: Mapping[Values, Any], write: Write
+        self,
+        deletes: Mapping[Values, DeleteEvents],
+        inserts: Mapping[Values, Any],
+        write: Write,
+        *,
+        overwrite: Overwrite | None = None,
     ) -> EventCounts:
-        """Delete the rows that `deletes` name and insert `inserts`, without a job.
+        """Delete the rows that `deletes` name and insert `inserts`, without a job; `overwrite` is as for `run`.
 
         Both are by the values of their partition, and as `SparkStaging.deletes` and `SparkStaging.inserts` take them.
         """
@@ -521,7 +522,7 @@ class Statement:
             property_ = encode_bucket(0, write.statement_id)
             new = pool.submit(staging.inserts, self.table, inserts, write.write_id, property_, self._compression)
             found = [*staging.deletes(self.table, deletes, self._compression), *new.result()]
-        self._put_in_place(staging, found, write)
+        self._put_in_place(staging, found, write, overwrite)
         return EventCounts(sum(map(len, inserts.values())), sum(map(len, deletes.values())))
 
     def _meaning(self, values: Values) -> Values:
@@ -532,8 +533,14 @@ class Statement:
     def _compression(self) -> str:
         return compression_of(self.table.parameters, self.context.compression)
 
-    def _put_in_place(self, staging: SparkStaging, found: Sequence[StagedFiles], write: Write) -> None:
+    def _put_in_place(
+        self, staging: SparkStaging, found: Sequence[StagedFiles], write: Write, overwrite: Overwrite | None
+    ) -> None:
         """Publish what is staged, tell the metastore of it, and end the staging."""
+        if overwrite is not None:
+            filled = {self._meaning(staged.values) for staged in found}
+            empty = (values for values in overwrite.whole if self._meaning(values) not in filled)
+            found = [*found, *(staging.nothing(self.table, values, number) for number, values in enumerate(empty))]
         overwrites = self._begun.intent.overwrites
         found = self._numbered(found, write, one_directory=overwrites)
         warn_of_small_files(self.table, found, self.context)
