@@ -49,9 +49,8 @@ def overwrite(
     fall into, or `everything`. `partition` gives values of the first partition columns, which `frame` then need not
     have, and no other ones: with all of them, that partition is replaced even if `frame` is empty.
 
-    A base is the most dangerous thing to write, since other engines read it before it is committed (acid-format.md
-    §4.3). Raises ColumnError for columns, values or a `partition` that do not fit, UnsupportedTableError for a table
-    CLUSTERED BY an older hash.
+    How other engines are kept from the bases is told by `hive_acid.spark.write.overwrite`. Raises ColumnError for
+    columns, values or a `partition` that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash.
     """
     statement, table = Statement(context, begun), begun.table
     statement.refuse_clustered("INSERT OVERWRITE")
@@ -90,10 +89,11 @@ def _planned(
         write = statement.write()
         overwrites = replaced() if replaced is not None else None
         if plan.by_client:
-            with column_errors(table), statement.reading():
+            with column_errors(table):
                 inserts = given.inserts(context.limits) if given is not None else None
                 if inserts is None:
-                    inserts = driver_inserts(values, table, context.limits)
+                    with statement.reading():  # which rows that are given have no use for
+                        inserts = driver_inserts(values, table, context.limits)
             if not isinstance(inserts, GaveUp):
                 return statement.change({}, inserts, write, overwrite=overwrites).inserts
             tell(InsteadPlan(plan.verb, plan.table, inserts.why))

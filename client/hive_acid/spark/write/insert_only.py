@@ -65,7 +65,7 @@ def overwrite(
     *,
     emptied: Iterable[Values] = (),
 ) -> Planned[int]:
-    """Replace rows by those of `frame`, as `hive_acid.spark.write.overwrite` does in full-ACID tables.
+    """Replace rows by those of `frame`, as `hive_acid.spark.change.insert` does in full-ACID tables.
 
     In a plain one those of the partitions `emptied` go as well.
     """
