@@ -7,7 +7,7 @@ import pytest
 
 from hive_acid.errors import NoSuchTxnError, TxnAbortedError
 from hive_acid.format.snapshot import ValidTxnList
-from hive_acid.ids import TxnId
+from hive_acid.ids import TxnId, WriteId
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.queue.service import CompactionService
 from metastore.housekeeping.config import HousekeepingConfig
@@ -181,20 +181,34 @@ def test_one_that_was_open_when_another_began_is_not_merged(clients: Clients, cl
     assert seen_by(clients, snapshot) == before
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_noticed_of_it(seed: int, clients: Clients, cleaner: AcidTxnCleaner) -> None:
-    """Random transactions; what each open one sees and collides with is the same before and after every run."""
+    """Random transactions; what each open one sees and collides with is the same before and after every run.
+
+    Odd seeds leave old writers open, beside whom others come and go.
+    """
     rng = random.Random(seed)
     tables = ("t", "u")
     snapshots: dict[TxnId, ValidTxnList] = {}
+    written: dict[tuple[TxnId, str], WriteId] = {}
+    leaves_old = bool(seed % 2)
+
+    def write(txn_id: TxnId, table: str, operation: Operation) -> None:
+        clients.write(txn_id, table, operation)
+        ((_, written[txn_id, table]),) = clients.write_ids.allocate("db", table, [txn_id])
+
     for _ in range(150):
         action = rng.choice(["open", "write", "write", "commit", "commit", "abort", "clean"])
-        txn_id = rng.choice(list(snapshots)) if snapshots else None
+        txn_id = rng.choice(list(snapshots)[-1 if leaves_old else 0 :]) if snapshots else None
         if action == "open" or txn_id is None:
             txn_id = clients.open()
             snapshots[txn_id] = snapshot_of(clients, txn_id)
+            if leaves_old and len(snapshots) < 3:
+                write(txn_id, rng.choice(tables), Operation.UPDATE)
+        elif leaves_old and txn_id in list(snapshots)[:2] and action != "clean":
+            continue
         elif action == "write":
-            clients.write(txn_id, rng.choice(tables), rng.choice([Operation.INSERT, Operation.UPDATE]))
+            write(txn_id, rng.choice(tables), rng.choice([Operation.INSERT, Operation.UPDATE]))
         elif action == "commit":
             clients.txns.commit_txn(txn_id, skip_conflict_check=True)
             del snapshots[txn_id]
@@ -204,12 +218,29 @@ def test_nothing_is_noticed_of_it(seed: int, clients: Clients, cleaner: AcidTxnC
         else:
             before = [seen_by(clients, snapshot, table) for snapshot in snapshots.values() for table in tables]
             collides = [bool(clients.txns.get_latest_txnid_in_conflict(one)) for one in snapshots]
-            now = [clients.sees(table) for table in tables]
+            conflicts = [one for one, does in zip(snapshots, collides, strict=True) if does]
+            now = [valid(clients.sees(table)) for table in tables]
             cleaner.run_once()
             assert collides == [bool(clients.txns.get_latest_txnid_in_conflict(one)) for one in snapshots]
-            assert now == [clients.sees(table) for table in tables]
+            told = [of for one in conflicts for of in clients.txns.commit_rows(one, [])]
+            assert len(told) >= len(conflicts)
+            assert [of.write_id for of in told] == [written[of.txn_id, of.table] for of in told]
+            assert now == [valid(clients.sees(table)) for table in tables]
             after = [seen_by(clients, snapshot, table) for snapshot in snapshots.values() for table in tables]
             assert after == before
+
+
+def test_a_change_that_may_conflict_keeps_its_write_id(clients: Clients, cleaner: AcidTxnCleaner, count: Count) -> None:
+    """Else an old transaction could not find out that it has changed other rows."""
+    old = clients.write()
+    others = [clients.cycle(partition=f"p={number % 2}") for number in range(4)]
+    for _ in range(3):
+        clients.cycle(operation=Operation.INSERT)
+    assert cleaner.run_once().merged_write_ids == 4
+    assert count("write_id") == 4, "its own, two of changes, one of inserts"
+    told = {of.txn_id: of.write_id for of in clients.txns.commit_rows(old, [])}
+    assert told == {others[2]: 4, others[3]: 5}
+    assert clients.txns.commit_rows(old, others) == []
 
 
 def test_the_cleaner_of_files_sees_no_run_across_a_compaction(
@@ -247,6 +278,11 @@ def test_running_twice_changes_nothing_more(clients: Clients, cleaner: AcidTxnCl
         *(0, 0),
         *(0, 0),
     )
+
+
+def valid(seen: TableWriteIds) -> tuple[set[int], object]:
+    """Which write ids count; the highest one that a snapshot names may be one that does not."""
+    return set(range(1, seen.high_water_mark + 1)) - set(seen.invalid), (seen.aborted, seen.min_open)
 
 
 def snapshot_of(clients: Clients, txn_id: TxnId) -> ValidTxnList:

@@ -7,7 +7,8 @@
 -- Behind it, neighbours that were committed before they were `settled` and are seen by the same open transactions
 -- become one row: an old transaction, or an aborted one whose files are not cleaned up, holds back rows by
 -- the number of transactions that are open or aborted, not of those that have committed since. The Cleaner looks
--- from where a compaction was committed, so no row stands for both sides of that.
+-- from where a compaction was committed, so no row stands for both sides of that. The write id of a change that may be
+-- a conflict is asked for by its transaction (commit_rows), so that of one in write_set is the last of its run.
 CREATE OR REPLACE FUNCTION purge_write_ids(
     horizon xid8, settled xid8, after_db text, after_tbl text, after_id bigint, was_blocked boolean, at_most integer
 ) RETURNS TABLE (examined bigint, purged bigint, merged bigint, last_db text, last_tbl text, last_id bigint,
@@ -40,23 +41,31 @@ BEGIN
                    -- Transactions opened before this one never see it. One opened later does if it had ended by then;
                    -- if not, that depends on when the other asks.
                    CASE WHEN t.state = 'c' AND t.ended_xid < least(xmins[c.opened_before + 1], settled)
-                        THEN c.opened_before END AS seen_by
+                        THEN c.opened_before END AS seen_by,
+                   EXISTS (SELECT 1 FROM write_set s
+                            WHERE s.committed_xid = t.ended_xid AND s.txn_id = c.txn_id
+                              AND s.db = c.db AND s.tbl = c.tbl) AS may_conflict
               FROM chunk c
               -- A probe for each: the planner cannot know how few they are.
               LEFT JOIN LATERAL (SELECT t.state, t.ended_xid FROM txn t WHERE t.txn_id = c.txn_id OFFSET 0) t ON true
+        ), cut AS MATERIALIZED (
+            SELECT j.*, count(*) FILTER (WHERE j.may_conflict) OVER (
+                            PARTITION BY j.db, j.tbl ORDER BY j.write_id
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS conflicts_before
+              FROM judged j
         ), ordered AS MATERIALIZED (
             SELECT j.*,
                    bool_or(NOT j.is_resolved) OVER (PARTITION BY j.db, j.tbl ORDER BY j.write_id)
                        OR was_blocked AND j.db = after_db AND j.tbl = after_tbl AS is_blocked,
                    row_number() OVER (PARTITION BY j.db, j.tbl ORDER BY j.write_id)
-                       - row_number() OVER (PARTITION BY j.db, j.tbl, j.seen_by, j.compacted_before
+                       - row_number() OVER (PARTITION BY j.db, j.tbl, j.seen_by, j.compacted_before, j.conflicts_before
                                               ORDER BY j.write_id) AS run
-              FROM judged j
+              FROM cut j
         ), runs AS MATERIALIZED (
             SELECT max(o.write_id) AS last_id, min(o.first_id) AS first_id, o.db, o.tbl, array_agg(o.place) AS places
               FROM ordered o
              WHERE o.is_blocked AND o.seen_by IS NOT NULL
-             GROUP BY o.db, o.tbl, o.seen_by, o.compacted_before, o.run HAVING count(*) > 1
+             GROUP BY o.db, o.tbl, o.seen_by, o.compacted_before, o.conflicts_before, o.run HAVING count(*) > 1
         ), kept AS MATERIALIZED (
             SELECT o.place, r.first_id FROM runs r JOIN ordered o ON o.db = r.db AND o.tbl = r.tbl
                AND o.write_id = r.last_id
