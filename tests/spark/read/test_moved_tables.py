@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -148,7 +149,8 @@ def _at(patch: pytest.MonkeyPatch, connection: Connection, moment: str, act: Cal
         return ask(*questions)
 
     def listing(location: str, *more: Any, **how: Any) -> Any:
-        if moment == "listing":
+        # The metastore of this process lists as it likes, in threads of its own.
+        if moment == "listing" and not threading.current_thread().name.startswith("files-"):
             once()
         return listed(location, *more, **how)
 

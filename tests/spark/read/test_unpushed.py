@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
 from hive_acid.spark import AcidSession
+from hive_acid.spark.read.unpushed import MOST_GUARDED
 from tests.spark.plans import scans
 from tests.values.rows.tables import DUMMY
 
@@ -34,16 +35,22 @@ CONDITIONS = (
 )  # fmt: skip
 
 
+MORE = {f"more{number}": "bigint" for number in range(MOST_GUARDED)}
+"""So many columns that none has a guard."""
+
+
+@pytest.mark.parametrize("more", [{}, MORE], ids=["few columns", "many"])
 @pytest.mark.parametrize("form", ["ORC", "PARQUET"])
 @pytest.mark.parametrize("kind", ["plain", "insert_only"])
 def test_a_value_that_is_alone_in_its_file_is_found(
-    spark: SparkSession, acid: AcidSession, kind: Any, form: Any
+    spark: SparkSession, acid: AcidSession, kind: Any, form: Any, more: Any
 ) -> None:
     plainly = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
     session = plainly if kind == "plain" else acid
     properties = {"transactional": "false"} if kind == "plain" else {"transactional_properties": "insert_only"}
-    session.create_table("d.t", KINDS, properties=properties, stored_as=form)
-    session.insert("d.t", spark.sql(f"SELECT {', '.join(f'{value} AS {name}' for name, value in VALUES.items())}"))
+    session.create_table("d.t", KINDS | more, properties=properties, stored_as=form)
+    values = VALUES | dict.fromkeys(more, "7L")
+    session.insert("d.t", spark.sql(f"SELECT {', '.join(f'{value} AS {name}' for name, value in values.items())}"))
     frame = session.table("d.t")
     (row,) = frame.collect()
     assert str(row.x) == str(row.f) == str(row.st.a) == "-0.0"
@@ -53,14 +60,16 @@ def test_a_value_that_is_alone_in_its_file_is_found(
     assert not frame.where("x < 0 OR f > 0 OR st.a <> 0").collect()
 
 
+@pytest.mark.parametrize("more", [{}, MORE], ids=["few columns", "many"])
 @pytest.mark.parametrize("kind", ["plain", "insert_only"])
-def test_row_groups_are_left_out(spark: SparkSession, acid: AcidSession, kind: Any) -> None:
+def test_row_groups_are_left_out(spark: SparkSession, acid: AcidSession, kind: Any, more: Any) -> None:
     plainly = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
     session = plainly if kind == "plain" else acid
     properties = {"transactional": "false"} if kind == "plain" else {"transactional_properties": "insert_only"}
-    session.create_table("d.t", {"k": "bigint", "day": "date", "of": "string"}, properties=properties)
+    session.create_table("d.t", {"k": "bigint", "day": "date", "of": "string"} | more, properties=properties)
+    values = {"k": "id", "day": "date_add(date'2020-01-01', cast(id AS int))", "of": "'x'"} | dict.fromkeys(more, "id")
     rows = spark.range(0, 3 * GROUP_ROWS, 1, 1)
-    session.insert("d.t", rows.selectExpr("id AS k", "date_add(date'2020-01-01', cast(id AS int)) AS day", "'x' AS of"))
+    session.insert("d.t", rows.selectExpr(*(f"{value} AS {name}" for name, value in values.items())))
     everything = session.table("d.t")
     for frame in (
         everything.where("k IN (5500, NULL)"),
@@ -75,3 +84,19 @@ def test_row_groups_are_left_out(spark: SparkSession, acid: AcidSession, kind: A
     )
     (scan,) = scans(unskipped.table("d.t").where("k = 5500"))
     assert scan.rows == 3 * GROUP_ROWS
+
+
+def test_partitions_of_plain_tables_are_left_out(spark: SparkSession, acid: AcidSession) -> None:
+    """However many columns there are: Spark does it, and would not behind a sample."""
+    session = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
+    session.create_table("d.t", KINDS | MORE, partitioned_by={"p": "int"}, properties={"transactional": "false"})
+    values = VALUES | dict.fromkeys(MORE, "7L")
+    shown = ", ".join(f"{value} AS {name}" for name, value in values.items())
+    session.insert(
+        "d.t",
+        spark.range(3).selectExpr("id").crossJoin(spark.sql(f"SELECT {shown}")).selectExpr(*values, "int(id) AS p"),
+    )
+    found = session.table("d.t").where("p = 1 AND x = 0")
+    assert found.count() == 1
+    (scan,) = scans(found)
+    assert "isnotnull(p" in scan.text.partition("PartitionFilters")[2].partition("]")[0]

@@ -228,7 +228,7 @@ def _orc(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataF
     refuse_capitals(spark, table, "orc", found.paths)
     reader = reader_of(spark, "orc").options(**found.search)
     source = _loaded(table, reader.schema(row_type(table.columns)), found)
-    return source.select(*unpushed(table.columns), path_of(source, table.columns, levels))
+    return unpushed(source, table.columns, path_of(source, table.columns, levels))
 
 
 def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:

@@ -33,6 +33,7 @@ from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.sources import as_of, loaded, reader_of
+from hive_acid.spark.read.unpushed import has_guards
 from hive_acid.spark.values.quoting import quoted
 
 ROW_COLUMN = "row"
@@ -206,13 +207,14 @@ def _is_current(directories: Sequence[ScanDirectory], write_ids: ValidWriteIdLis
     return (current <= write_ids.high_water_mark) & ~current.isin(invalid)
 
 
-def row_fields(names: Iterable[str]) -> list[str]:
+def row_fields(names: Sequence[str]) -> list[str]:
     """The user's columns out of `row`, as SQL, in a form that lets Spark prune them, and keeps it from pushing filters.
 
     It would push them under a name by which ORC finds no statistics, read each file's tail twice for it, and replace
-    the search argument of the scan (data-path.md §1.2).
+    the search argument of the scan (data-path.md §1.2). So many columns have no guards that their events are to stand
+    behind a sample (`unpushed`).
     """
-    return [_row_field(name) for name in names]
+    return [_row_field(name) if has_guards(names) else f"{ROW_COLUMN}.{quoted(name)}" for name in names]
 
 
 def _told(name: str) -> str:

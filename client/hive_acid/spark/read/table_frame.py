@@ -61,6 +61,7 @@ from hive_acid.spark.read.scan import (
     scan,
 )
 from hive_acid.spark.read.skipping import stored_as_declared, touched_by_deletes
+from hive_acid.spark.read.unpushed import behind_sample, has_guards
 from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, shown
@@ -297,12 +298,12 @@ class _PartitionGroup:
         row = row_type(self._table.columns if columns is None else columns)
         with_path = bool(self._table.partition_keys) and not self._is_elsewhere
         stored = self.reading.stored
-        return self._with_texts(
-            scan(
-                self._spark, row, found, self._state.write_ids,
-                with_path=with_path, wanted=wanted, stored=stored, ids=ids,
-            )
-        )  # fmt: skip
+        events = scan(
+            self._spark, row, found, self._state.write_ids, with_path=with_path, wanted=wanted, stored=stored, ids=ids
+        )
+        if row.fields and not has_guards(self._table.columns):
+            events = behind_sample(events)
+        return self._with_texts(events)
 
     def _events(
         self,
@@ -404,7 +405,7 @@ class _PartitionGroup:
     def _shown(self, events: DataFrame, hidden: Sequence[str] = ()) -> DataFrame:
         """The rows of events, with some more of their columns."""
         table, texts = self._table, partition_columns(self._table)
-        values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
+        values = zip(table.columns, row_fields([column.name for column in table.columns]), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
         rows = projected(
             events,

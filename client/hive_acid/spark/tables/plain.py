@@ -101,7 +101,8 @@ def _frame(context: Context, table: Table, kind: str, paths: Sequence[str], want
     names = [column.name for column in table.columns]
     search = search_options(wanted, names) if wanted is not None and context.skipping else {}
     frame = loaded(source.options(**search), literal)
-    return _shown(frame.select(*unpushed(table.columns), *(quoted(key.name) for key in table.partition_keys)), table)
+    keys = [quoted(key.name) for key in table.partition_keys]
+    return _shown(unpushed(frame, table.columns, *keys, prunes=bool(keys)), table)
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:
