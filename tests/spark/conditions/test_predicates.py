@@ -45,7 +45,7 @@ UNDERSTOOD = {
     "i = 5": K,
     "5 = i": K,
     "(i) == (5)": K,
-    "I = 5L": None,
+    "I = 5L": K,
     "t.i = 5": K,
     "s.i = 5": None,
     "i <=> 5": K,

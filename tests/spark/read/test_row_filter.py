@@ -14,7 +14,7 @@ import hive_acid.spark
 from hive_acid.spark import AcidSession
 from hive_acid.spark.change import dml
 from hive_acid.spark.change.driver_write import driver_deletes
-from hive_acid.spark.conditions.row_filter import ROW_FILTER_OPTIONS
+from hive_acid.spark.conditions.orc.row_filter import ROW_FILTER_OPTIONS
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.plans import scans
 from tests.values.sessions.under import under

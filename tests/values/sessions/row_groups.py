@@ -6,8 +6,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hive_acid.spark.conditions.orc.sarg import search_options
 from hive_acid.spark.conditions.predicates import Predicate
-from hive_acid.spark.conditions.sarg import search_options
 
 _ROW_ID = "3"
 

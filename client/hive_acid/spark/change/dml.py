@@ -20,6 +20,7 @@ from hive_acid.spark.change.changes import Replaced, change_events, deletions
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_deletes, why_not_written_here
 from hive_acid.spark.change.source import Join, kept, matched
 from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import Expression, expression, text_of
 from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
@@ -154,7 +155,7 @@ class _Condition:
         """The alias is the table's own name, unless another is given."""
         table = statement.table
         alias = target_alias or table.name
-        wanted = predicate_of(where, table, target_alias)
+        wanted = predicate_of(where, table, target_alias, ask=ask_of(statement.context.spark))
         may_fail = where is None or not cannot_fail(where, table, alias, statement.spans(wanted))
         return cls(statement, where, alias, wanted, may_fail)
 
@@ -210,7 +211,8 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         parts = [join.on] if where is None else [join.on, where]
         meant = (join.hoisted(join.meant(part, statement.table), statement.table) for part in parts)
         condition = reduce(and_, map(expression, meant))
-        wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
+        said = predicate_of(where, statement.table, join.target_alias, join.source.columns, ask=ask_of(context.spark))
+        wanted = all_of((source.matched, said))
         rows = beside(statement.target(wanted=wanted, chosen=True), parts)
         target = rows.alias(join.target_alias)
         return analysed(target.join(source.joined(), condition, "left_semi")), source.join

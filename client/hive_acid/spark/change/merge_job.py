@@ -25,6 +25,7 @@ from hive_acid.spark.change.driver_write import GaveUp, driver_changes, why_not_
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.new_matches import NewMatches
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept, matched
+from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import Expression, expression, text_of
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.jvm.frames.observed import told_counts
@@ -253,7 +254,8 @@ class _Merge:
     def _taken(self, clauses: Sequence[Clause], beside: Sequence[str]) -> Predicate | None:
         """What is known of the target rows that one of the clauses takes, which know the columns `beside`, too."""
         alias = self._builder.join.target_alias
-        return any_of(predicate_of(clause.condition, self._table, alias, beside) for clause in clauses)
+        ask = ask_of(self._builder.join.source.sparkSession)
+        return any_of(predicate_of(clause.condition, self._table, alias, beside, ask=ask) for clause in clauses)
 
     def _candidates(self) -> DataFrame:
         """The source rows that an insert clause takes if they match nothing, in the shape of `_pairs`.

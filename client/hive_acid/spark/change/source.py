@@ -19,6 +19,7 @@ from hive_acid.errors import ColumnError
 from hive_acid.spark.change.brought_rows import brought_rows
 from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_boolean
 from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import Expression, equal_columns, expression
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.conditions.sql_tokens import Names, known_names
@@ -145,7 +146,7 @@ def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_com
     refuse_our_names(join.source.columns)
     keys = list(_comparable_keys(join, table))
     numbered = projected(join.source, "*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
-    said = predicate_of(join.on, table, join.target_alias, join.source.columns)
+    said = predicate_of(join.on, table, join.target_alias, join.source.columns, ask=ask_of(join.source.sparkSession))
     if not is_computed:
         return KeptSource(numbered, join.source_alias, 0, source_of_any_size(limits), said)
     # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of

@@ -84,6 +84,9 @@ def _integer(value: object) -> int | None:
 
 
 def _integer_literal(tree: exp.Expr | None) -> int | None:
+    tree = bare(tree)
+    if isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.BIGINT:
+        return _integer(_number(tree.this))
     text = _text(tree)
     if text is not None:
         return int(text) if _INTEGER.fullmatch(text) and text != "-0" else None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 
 from pyspark.sql import Column
 from sqlglot import exp
@@ -19,8 +20,9 @@ from sqlglot import exp
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.format.orc.statistics import Bound, ColumnStatistics
+from hive_acid.spark.conditions.constants import Ask, with_literals
 from hive_acid.spark.conditions.literals import kind_of, type_name
-from hive_acid.spark.conditions.trees import bare, column_named, condition_tree
+from hive_acid.spark.conditions.trees import SINCE, bare, column_named, condition_tree
 
 MOST_VALUES = 1000
 """A list of more values is taken as the range from its least to its greatest."""
@@ -200,17 +202,24 @@ def between(column: catalog.Column, least: object, greatest: object) -> Predicat
 
 
 def predicate_of(
-    condition: Column | str | None, table: Table, alias: str | None = None, beside: Sequence[str] = ()
+    condition: Column | str | None,
+    table: Table,
+    alias: str | None = None,
+    beside: Sequence[str] = (),
+    *,
+    ask: Ask | None = None,
 ) -> Predicate | None:
     """What the condition surely says of the table's columns; None for nothing.
 
     Columns are named alone, or by `alias` or, without one, the table's name. `beside` are the names of other columns
-    that the condition may speak of, such as those of a source that is joined.
+    that the condition may speak of, such as those of a source that is joined. Spark is asked by `ask` what expressions
+    of literals are; without it they say nothing.
     """
     if condition is None:
         return None
     columns = {column.name: column for column in table.all_columns}
-    tree = condition_tree(condition, [*columns, *beside])
+    meant = None if ask is None else partial(with_literals, ask=ask)
+    tree = condition_tree(condition, [*columns, *beside], meant=meant)
     if tree is None:
         return None
     others = {name.lower() for name in beside}
@@ -224,12 +233,21 @@ _OPERATORS: dict[type[exp.Binary], Operator] = {
     exp.EQ: Operator.EQUAL, exp.NullSafeEQ: Operator.EQUAL, exp.LT: Operator.LESS, exp.LTE: Operator.AT_MOST,
     exp.GT: Operator.GREATER, exp.GTE: Operator.AT_LEAST,
 }  # fmt: skip
+_FROM_BELOW = frozenset({Operator.EQUAL, Operator.GREATER, Operator.AT_LEAST})
 _NEGATED: dict[type[exp.Binary], type[exp.Binary]] = {
     exp.LT: exp.GTE,
     exp.LTE: exp.GT,
     exp.GT: exp.LTE,
     exp.GTE: exp.LT,
 }
+
+
+def _day_since(tree: exp.Expr | None) -> date | None:
+    """Of a day that is only known to be no earlier than another one (`SINCE`): that other one."""
+    tree = bare(tree)
+    if not isinstance(tree, exp.Anonymous) or str(tree.this).lower() != SINCE:
+        return None
+    return date.fromisoformat(tree.expressions[0].this)
 
 
 _CONNECTIVES = (exp.And, exp.Or)
@@ -305,6 +323,9 @@ class _Reader:
         if kind is exp.NullSafeEQ and isinstance(right, exp.Null):
             return NullTest(column.name, is_null=True)
         of_column = kind_of(column)
+        if (day := _day_since(right)) is not None:
+            is_bounded = _OPERATORS[kind] in _FROM_BELOW and type_name(column) == "date"
+            return Comparison(column.name, Operator.AT_LEAST, day) if is_bounded else None
         value = of_column.of_literal(right) if of_column else None
         if value is None:
             return None
@@ -315,7 +336,12 @@ class _Reader:
         kind = kind_of(column) if column else None
         if column is None or kind is None:
             return None
-        literals = [kind.of_literal(value) for value in values if not isinstance(value, exp.Null)]
+        given = [value for value in values if not isinstance(value, exp.Null)]
+        literals = [kind.of_literal(value) for value in given]
+        days = [_day_since(value) or day for value, day in zip(given, literals, strict=True)]
+        if days != literals:
+            is_bounded = type_name(column) == "date" and None not in days
+            return between(column, min(days), None) if is_bounded else None  # type: ignore[type-var]
         return None if None in literals else one_of(column, literals)
 
     def _null_test(self, tree: exp.Condition, *, is_null: bool) -> Predicate | None:

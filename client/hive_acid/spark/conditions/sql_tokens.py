@@ -18,12 +18,12 @@ from hive_acid.spark.conditions.literals import INTEGERS, type_name
 _OPERATORS = frozenset({"and", "or", "not", "between", "div", "in", "like", "case", "when", "then", "else"})
 _CONSTANTS = frozenset({"null", "true", "false"})
 _WORDS = _OPERATORS | _CONSTANTS | {"as", "is", "end"}
-_COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
+COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
 _ENDS = _WORDS - _CONSTANTS - {"div", "end"}
 """Words at which a side of a comparison ends."""
 
 _SUMS = frozenset({"+", "-", "*", "/", "%", "div"})
-_SIGNS = _COMPARISONS | _SUMS | frozenset("(),")
+_SIGNS = COMPARISONS | _SUMS | frozenset("(),")
 _OF_ALL = {"cast", "coalesce", "greatest", "hash", "if", "ifnull", "isnotnull", "isnull", "least", "nullif", "nvl"}
 _OF_MORE = {"try_cast", "xxhash64"}
 _OF_NUMBERS = {"abs", "mod", "pmod", "shiftleft", "shiftright", "shiftrightunsigned"}
@@ -84,7 +84,7 @@ def tokens_of(expression: str) -> list[str]:
 
 def compares(tokens: Sequence[str]) -> bool:
     """Whether some tokens can be a condition at all."""
-    return any(token in _COMPARISONS or token.lower() in ("is", "between", "in", "like") for token in tokens)
+    return any(token in COMPARISONS or token.lower() in ("is", "between", "in", "like") for token in tokens)
 
 
 Names = Mapping[str, Collection[str]]
@@ -126,7 +126,7 @@ def placed(tokens: Sequence[str]) -> Iterator[Token]:
     places = iter(zip(["", *seen], [*seen[1:], ""], _may_vary(seen), strict=False))
     for token in tokens:
         before, after, may_vary = ("", "", False) if token.isspace() else next(places)
-        is_side = before in (*_COMPARISONS, "between", "and") and after in ("", ")", "and", "or")
+        is_side = before in (*COMPARISONS, "between", "and") and after in ("", ")", "and", "or")
         yield Token(token, is_side, may_vary)
 
 
@@ -139,7 +139,7 @@ def _is_known(first: str, before: str, token: str, after: str, names: Names) -> 
     name = token.strip("`")
     if before == "as":
         return name in _CASTS and after == ")"
-    if not _is_name(token):
+    if not is_name(token):
         is_word = name in (_OPERATORS if after == "(" else _WORDS)
         return is_word or token in _SIGNS or token == "." or (_is_value(token) and after != "(")
     if after == "(":
@@ -151,7 +151,8 @@ def _is_known(first: str, before: str, token: str, after: str, names: Names) -> 
     return name in names.get(alias, ()) and (after in ("", *_SIGNS) or after in _WORDS)
 
 
-def _is_name(token: str) -> bool:
+def is_name(token: str) -> bool:
+    """Whether a token in lower case is neither a value nor a word of conditions."""
     return token[0] == "`" or (token[0].isidentifier() and token not in _WORDS and not _is_value(token))
 
 
@@ -168,7 +169,7 @@ def _may_vary(seen: Sequence[str]) -> list[bool]:
     if len(seen) <= 1 or (len(seen) == 2 and seen[0] == "-"):
         return [True] * len(seen)
     is_column = [
-        _is_name(token) and after not in ("(", ".") and before != "as"
+        is_name(token) and after not in ("(", ".") and before != "as"
         for before, token, after in zip(["", *seen], seen, [*seen[1:], ""], strict=False)
     ]
     of_sets, of_literals = _parentheses(seen, is_column)
@@ -228,7 +229,7 @@ def _is_of_literals(seen: Sequence[str], place: int) -> bool:
     if token == "between":
         tested = range(place - 1 - (seen[place - 1] == "not"), -1, -1)
         return all(map(_is_literal, _side(map(seen.__getitem__, tested), ")", "(")))
-    if token in _COMPARISONS:
+    if token in COMPARISONS:
         left, right = _side(map(seen.__getitem__, before), ")", "("), _side(map(seen.__getitem__, after), "(", ")")
         return all(map(_is_literal, (*left, *right)))
     if token not in _SUMS or not place or not _is_literal(seen[place - 1]):
@@ -243,7 +244,7 @@ def _side(tokens: Iterable[str], opening: str, closing: str) -> Iterator[str]:
     depth = 0
     for token in tokens:
         depth += (token == opening) - (token == closing)
-        if depth < 0 or token in _COMPARISONS or token in _ENDS or token == ",":
+        if depth < 0 or token in COMPARISONS or token in _ENDS or token == ",":
             return
         if token not in _SUMS:
             yield token

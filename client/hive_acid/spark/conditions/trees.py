@@ -25,6 +25,9 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _QUOTES = re.compile(r"""'[^']*'|`[^`]*`|"|\\""")
 """What stands in quotes, and signs by which it is not clear what does."""
 
+SINCE = "__acid_since"
+"""A function that stands for some day that is not before the one given, in a condition that is a hint."""
+
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 """How a day is written in full; not each such text is one."""
 
@@ -46,9 +49,15 @@ _BINARY: dict[str, type[exp.Binary]] = {
 
 
 def condition_tree(
-    condition: Column | str, names: Sequence[str], *, with_escapes: bool = False
+    condition: Column | str,
+    names: Sequence[str],
+    *,
+    with_escapes: bool = False,
+    meant: Callable[[str], str] | None = None,
 ) -> exp.Condition | None:
     """The tree of a condition, None where it cannot be told; `names` are those of all columns that it may mean.
+
+    `meant` gives a text in other words that mean the same here, of SQL and of what PySpark shows of a Column.
 
     With `with_escapes` it may have texts with a backslash, whose value is not told, but which end where they seem to,
     and it may be as long as it likes, since it is for more than a hint: RecursionError says that it is too deep.
@@ -57,17 +66,23 @@ def condition_tree(
     if with_escapes:
         return _tree(condition, names, with_escapes=True)
     try:
-        return _tree(condition, names, longest=_LONGEST_CONDITION)
+        return _tree(condition, names, longest=_LONGEST_CONDITION, meant=meant or str)
     except RecursionError:
         return None
 
 
 def _tree(
-    condition: Column | str, names: Sequence[str], *, longest: int | None = None, with_escapes: bool = False
+    condition: Column | str,
+    names: Sequence[str],
+    *,
+    longest: int | None = None,
+    with_escapes: bool = False,
+    meant: Callable[[str], str] = str,
 ) -> exp.Condition | None:
     if isinstance(condition, str):
         if longest is not None and len(condition) > longest:
             return None
+        condition = meant(condition)
         return (_kept if len(condition) <= _LONGEST_KEPT else _parsed)(condition, with_escapes=with_escapes)
     if is_of_connect(condition):
         return _of_connect(vars(condition)["_expr"])
@@ -78,7 +93,7 @@ def _tree(
         # In the text names and literals stand without quotes. For a hint its nodes are too dear.
         return _of_node(condition) if with_escapes else None
     match = _TEXT_OF_COLUMN.fullmatch(shown)
-    return _of_text(match[1]) if match else None
+    return _of_text(meant(match[1])) if match else None
 
 
 def _is_plain_name(name: str) -> bool:
@@ -150,6 +165,8 @@ def _call(name: str, arguments: Sequence[exp.Condition | None]) -> exp.Condition
         return is_null if name == "isnull" else exp.Not(this=is_null)
     if name == "in" and rest:
         return exp.In(this=first, expressions=rest)
+    if name == SINCE:
+        return exp.Anonymous(this=SINCE, expressions=known)
     return None
 
 

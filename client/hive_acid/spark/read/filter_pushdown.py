@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from hive_acid.catalog.table import Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.constants import Ask
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.frames.classic import frame_in_jvm
@@ -69,6 +70,9 @@ class Pushdown:
     reachable: Reachable | None = None
     """What a join may leave out partitions of."""
 
+    ask: Ask | None = None
+    """What asks Spark what expressions of literals are."""
+
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
     family: Family = field(default_factory=Family)
@@ -94,7 +98,7 @@ class Pushdown:
         if isinstance(condition, Column) and is_of_connect(condition):
             # It may name another frame as its own, which is found out too late.
             return None
-        said = predicate_of(condition, self.table, self.family.alias)
+        said = predicate_of(condition, self.table, self.family.alias, ask=self.ask)
         if said is None:
             return None
         return replace(self, wanted=all_of((self.wanted, said)), conditions=(*self.conditions, self.meant(condition)))

@@ -25,8 +25,8 @@ from hive_acid.filesystem import files
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, DataFile, stamp_of
+from hive_acid.spark.conditions.orc.sarg import search_options
 from hive_acid.spark.conditions.predicates import Predicate
-from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.sources import as_of, loaded, reader_of
 from hive_acid.spark.plans.read_plan import DirectoriesPlan
 from hive_acid.spark.plans.telling import tell

@@ -27,9 +27,9 @@ from hive_acid.format.names import Directory
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.rows import ID_COLUMNS
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark.conditions.orc.row_filter import ROW_FILTER_OPTIONS, row_filter
+from hive_acid.spark.conditions.orc.sarg import search_options
 from hive_acid.spark.conditions.predicates import Predicate, restricted
-from hive_acid.spark.conditions.row_filter import ROW_FILTER_OPTIONS, row_filter
-from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.sources import as_of, loaded, reader_of

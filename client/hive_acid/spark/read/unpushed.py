@@ -3,7 +3,7 @@
 ORC takes the zeros of both signs for two numbers, and orders texts by units of UTF-16: of a file with -0.0 alone it
 reads nothing where a filter asks for 0, and of one with emoji alone nothing where it asks for what is above U+FFFF. And
 Spark itself fails to ask for numbers IN a list with a null. What ORC can be asked is the scan's search argument
-(`hive_acid.spark.conditions.sarg`), in whose place Spark would put its own.
+(`hive_acid.spark.conditions.orc.sarg`), in whose place Spark would put its own.
 
 Of a few columns each has a guard, which is no comparison that ORC could be asked. Of many the guards are a third of a
 method that Spark generates and Java does not compile, as it is too long: these stand behind a sample of all rows.

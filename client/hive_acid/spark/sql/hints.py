@@ -6,13 +6,16 @@ and for tables whose rows an outer join cannot replace by nulls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import accumulate
 
 from sqlglot import exp
 
 from hive_acid.catalog.table import Table
+from hive_acid.spark.conditions.constants import without_alias
+from hive_acid.spark.conditions.sql_tokens import conjuncts, tokens_of
 from hive_acid.spark.read.totals.extremes import Extreme
 from hive_acid.spark.sql.arguments import Arguments
 
@@ -21,18 +24,63 @@ _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Be
 _OPERANDS = (exp.Literal, exp.Neg, exp.Boolean, exp.Null, exp.Identifier, exp.Tuple)
 _INNER = ("", "INNER", "CROSS")
 
+_PLAIN = (*_LOGIC, *_COMPARISONS, *_OPERANDS, exp.Column)
 _CONSTANT_CASTS = (exp.DataType.Type.DATE,)
 
 
-def wanted_text(select: exp.Select, reference: exp.Table, table: Table, arguments: Arguments = None) -> str | None:
-    """The conjuncts of `select` that are about `reference` alone, over bare column names; None without."""
+def wanted_text(
+    text: str, select: exp.Select, reference: exp.Table, table: Table, arguments: Arguments = None
+) -> str | None:
+    """The conjuncts of `select` that are about `reference` alone, over bare column names; None without.
+
+    `text` is that of the statement.
+    """
     if not _keeps_its_rows(select, reference) or not _is_itself(reference):
         return None
     alias = reference.alias_or_name.lower()
     known = {column.name for column in table.all_columns}
     given = (_with_constants(one, arguments) for one in _conjuncts(select))
     found = [_bare(one) for one in given if _is_plain(one, alias, known)]
+    found += _computed(text, select, alias, known)
     return " AND ".join(f"({text})" for text in found) or None
+
+
+_BEHIND_WHERE = frozenset(
+    {"group", "order", "having", "limit", "offset", "union", "intersect", "except", "minus", "window", "qualify"}
+    | {"cluster", "distribute", "sort", "fetch", ";"}
+)
+
+
+def _computed(text: str, select: exp.Select, alias: str, known: set[str]) -> Iterator[str]:
+    """The conjuncts of a WHERE with expressions of literals, as they are written: a tree has them in other words."""
+    where = getattr(select.args.get("where"), "this", None)
+    if not isinstance(where, exp.Expression) or all(isinstance(of, _PLAIN) for of in where.walk()):
+        return
+    trees = list(where.flatten()) if isinstance(where, exp.And) else [where]
+    written = [of for of in conjuncts(_where(text, select, where)) if "".join(of).strip().lower() not in ("", "and")]
+    if len(written) == len(trees):
+        for tree, of in zip(trees, written, strict=True):
+            if not _is_plain(tree, alias, known) and (bare := without_alias(of, alias, known)) is not None:
+                yield bare
+
+
+def _where(text: str, select: exp.Select, where: exp.Expr) -> Sequence[str]:
+    """The tokens of a WHERE, from one of its columns to both sides; none where its place is not told."""
+    starts = (of.this.meta.get("start") for of in where.find_all(exp.Column) if of.parent_select is select)
+    start = next((of for of in starts if of is not None), None)
+    tokens = tokens_of(text) if start is not None else []
+    places = list(accumulate(map(len, tokens), initial=0))
+    if start not in places:
+        return []
+    first, depth = places.index(start), 0
+    while first >= 0 and not (depth <= 0 and tokens[first].lower() == "where"):
+        depth += (tokens[first] == ")") - (tokens[first] == "(")
+        first -= 1
+    last, depth = first + 1, 0
+    while 0 < last < len(tokens) and depth >= 0 and (depth or tokens[last].lower() not in _BEHIND_WHERE):
+        depth += (tokens[last] == "(") - (tokens[last] == ")")
+        last += 1
+    return tokens[first + 1 : last - (depth < 0)] if first >= 0 else []
 
 
 def _conjuncts(select: exp.Select) -> Iterator[exp.Expr]:

@@ -21,8 +21,8 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.orc.sarg import search_options
 from hive_acid.spark.conditions.predicates import Predicate
-from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.sources import loaded, reader_of

@@ -24,6 +24,7 @@ from hive_acid.errors import (
 )
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.about.rows import rows_about
+from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
@@ -209,7 +210,13 @@ class ReadVerbs(TableVerbs):
         """The rows that the files of a plain table have, whichever these are when they are read."""
         if row_id:
             raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
-        pushdown = Pushdown(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
+        pushdown = Pushdown(
+            table,
+            plain.reader(self._context, table),
+            _not_known,
+            SessionSettings.of(self.spark),
+            ask=ask_of(self.spark),
+        )
         frame = as_table(pushdown.frame(), self, table, pushdown)
         return frame if where is None else frame.filter(where)
 
@@ -234,7 +241,7 @@ class ReadVerbs(TableVerbs):
         if row_id and not has_row_ids(table):
             raise ColumnError(f"{table.full_name} has a column {ROW_ID}, so there is no name for its rows' identity")
         family = Family()
-        said = all_of((reach, predicate_of(where, table, family.alias)))
+        said = all_of((reach, predicate_of(where, table, family.alias, ask=ask_of(self.spark))))
         begun = time.time()
         listing = self._context.listing(transaction, table, wanted=said)
 
@@ -266,7 +273,7 @@ class ReadVerbs(TableVerbs):
         limits = self._context.limits
         if not at_once and table.partition_keys and listing.partitions >= limits.joined_partitions:
             reachable = Reachable(table, columns_of_rows(table, row_id=row_id), limits)
-        pushdown = Pushdown(table, read, totals, settings, lease, reachable, reach, family=family)
+        pushdown = Pushdown(table, read, totals, settings, lease, reachable, ask_of(self.spark), reach, family=family)
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
         if where is None:

@@ -209,7 +209,7 @@ class Rewriter:
         with_row_id = has_row_ids(reference.table) and select is not None and mentions_row_id(select)
         where = None
         if select is not None and not edits.is_ambiguous:
-            where = wanted_text(select, reference.node, reference.table, self._arguments)
+            where = wanted_text(edits.text, select, reference.node, reference.table, self._arguments)
             if where is not None and hides_chars(where, reference.table):
                 where = None
         view = self._view(reference.table) if reference.table.is_view else None

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from hive_acid.spark import AcidSession
 from hive_acid.spark.change import dml
 from hive_acid.spark.change.driver_write import driver_deletes
+from hive_acid.spark.conditions.orc.sarg import ARGUMENT_OPTION, MOST_LEAVES, NAMES_OPTION, search_options
 from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Operator
-from hive_acid.spark.conditions.sarg import ARGUMENT_OPTION, MOST_LEAVES, NAMES_OPTION, search_options
 from tests.spark.plans import scans
 
 LONG_NAME = "a_name_" + "x" * 70
