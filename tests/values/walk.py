@@ -20,6 +20,7 @@ import pyarrow.orc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.predicates import predicate_of, restricted
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.skipping import pruned
@@ -219,7 +220,7 @@ class Walk:
             few = len({path for path, _ in places.values()}) <= _MOST_FILES
             for at, (condition, expected) in enumerate(known.items()):
                 try:
-                    said = predicate_of(condition.given(as_column=at % 2 == 1), table)
+                    said = predicate_of(condition.given(as_column=at % 2 == 1), table, ask=ask_of(self._spark))
                     if said is None:
                         continue
                     paths = set(_paths(pruned(state, said)))

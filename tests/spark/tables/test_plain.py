@@ -323,3 +323,17 @@ def test_signs_in_a_plain_table_s_place_are_no_patterns(
         assert dummy.insert(f"d.odd{number}", one) == dummy.insert(f"d.like{number}", two) == 1
         assert [row.id for row in dummy.table(f"d.odd{number}").collect()] == [1], place
         assert [row.id for row in dummy.table(f"d.like{number}").collect()] == [2]
+
+
+@pytest.mark.parametrize("form", ["ORC", "PARQUET", "TEXTFILE"])
+def test_partition_keys_of_bytes_are_the_bytes(dummy: AcidSession, spark: SparkSession, form: str) -> None:
+    """Spark itself takes what is escaped in their names for the value."""
+    keys = {"v": "binary", "n": "int"}
+    dummy.create_table("d.t", {"i": "int"}, partitioned_by=keys, stored_as=form, properties={"transactional": "false"})
+    values = [b"\n", b"\x7f", b"'\\", b"a%0Ab", b" ", "ü=".encode(), b"a", None]
+    rows = [(number, value, number % 2) for number, value in enumerate(values)]
+    dummy.insert("d.t", spark.createDataFrame(rows, "i int, v binary, n int"))
+    found = dummy.table("d.t")
+    assert sorted((row.i, row.v and bytes(row.v), row.n) for row in found.collect()) == rows
+    assert [row.i for row in found.where("v = X'0a' OR v = X'7f' AND n = 1").orderBy("i").collect()] == [0, 1]
+    assert [row.i for row in dummy.table("d.t", where="v IS NULL").collect()] == [7]

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from hive_acid.spark.conditions.literals import INTEGERS
 from hive_acid.spark.conditions.sql_tokens import COMPARISONS, DAY, NOW, NUMBER, SHORT_NUMBER, TIME, is_name, tokens_of
-from hive_acid.spark.conditions.trees import SINCE
+from hive_acid.spark.conditions.trees import DAY_OR_TIME, SINCE
 from hive_acid.spark.jvm.frames.folded import folded
 
 _MOST = 20
@@ -48,6 +48,9 @@ _GROW_BY_FIRST = {
     "add_months", "date", "date_add", "date_sub", "last_day", "timestamp", "to_date", "to_timestamp", "trunc",
 }  # fmt: skip
 _GROW_BY_SECOND = {"date_trunc"}
+_DAYS_OF = {"date", "to_date"}
+"""Functions of a column of times that conditions are understood with."""
+
 _GROW_ALONE = {"date", "timestamp", "to_date", "to_timestamp"}
 _OTHERS = {
     "abs", "bigint", "ceil", "coalesce", "concat", "concat_ws", "date_format", "datediff", "day", "dayofmonth",
@@ -125,6 +128,8 @@ def without_alias(tokens: Sequence[str], alias: str, known: Collection[str]) -> 
             kept.append(piece)
         elif after == "." and before != "." and piece.strip("`").lower() == alias:
             kept.append("")
+        elif after == "(" and piece.lower() in _DAYS_OF:
+            kept.append(piece)
         elif piece.strip("`").lower() in known and after not in (".", "(") and (before != "." or kept[-2:-1] == [""]):
             kept[-1:] = [] if before == "." else kept[-1:]
             kept.append(piece)
@@ -144,6 +149,8 @@ def _literal(time: _Time, kind: str, value: str) -> str | None:
     if kind == "bigint":
         # By its digits it would be taken for an INT, which beside a decimal is another type.
         return value if abs(int(value)) > _LARGEST_INT else f"CAST({value} AS BIGINT)"
+    if kind == "timestamp" and DAY_OR_TIME.fullmatch(value):
+        return f"TIMESTAMP'{value}'"
     if kind == "string" and _PLAIN_TEXT.fullmatch(value):
         return f"'{value}'"
     return f"DATE'{value}'" if kind == "date" and DAY.fullmatch(f"date'{value}'") else None

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Column
 from hive_acid.format.orc.statistics import Bound
-from hive_acid.spark.conditions.trees import DAY, bare
+from hive_acid.spark.conditions.trees import DAY, DAY_OR_TIME, bare
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,28 @@ def _day_literal(tree: exp.Expr | None) -> date | None:
         return None
 
 
+_TIMES = (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ)
+"""`TIMESTAMP'…'` and casts to it, as the parser has them."""
+
+
+def _time_literal(tree: exp.Expr | None) -> datetime | None:
+    """A time, or a day, as such or as text: what clocks show in the zone of the session."""
+    tree = bare(tree)
+    if isinstance(tree, exp.Cast) and tree.to.this in _TIMES:
+        tree = bare(tree.this)
+    if (day := _day_literal(tree)) is not None:
+        return datetime(day.year, day.month, day.day)
+    text = _text(tree)
+    try:
+        return datetime.fromisoformat(text) if text and DAY_OR_TIME.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _no_time(value: object) -> None:
+    """Of times as Python has them it is not known in which zone."""
+
+
 _KINDS: dict[str, LiteralKind] = {
     "int": LiteralKind(_integer_literal, _integer),
     "float": LiteralKind(lambda tree: _float(_number(tree)), _float),
@@ -182,4 +204,5 @@ _KINDS: dict[str, LiteralKind] = {
     "string": LiteralKind(_text, _string),
     "boolean": LiteralKind(_boolean_literal, _boolean),
     "date": LiteralKind(_day_literal, _day),
+    "timestamp": LiteralKind(_time_literal, _no_time),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import partial
@@ -250,6 +250,29 @@ def _day_since(tree: exp.Expr | None) -> date | None:
     return date.fromisoformat(tree.expressions[0].this)
 
 
+def _since(column: catalog.Column, day: date) -> Predicate | None:
+    """The column is no earlier than a day."""
+    if type_name(column) == "timestamp":
+        return Comparison(column.name, Operator.AT_LEAST, datetime(day.year, day.month, day.day))
+    return Comparison(column.name, Operator.AT_LEAST, day) if type_name(column) == "date" else None
+
+
+def _about(column: catalog.Column, operator: Operator, least: datetime, greatest: datetime) -> Predicate | None:
+    """The column of times compares so with what lies between two of them: a day more, by which clocks are set.
+
+    Spark compares moments, and bounds are what clocks show.
+    """
+    try:
+        lower = Comparison(column.name, Operator.AT_LEAST, least - _CLOCKS)
+        upper = Comparison(column.name, Operator.AT_MOST, greatest + _CLOCKS)
+    except OverflowError:
+        return None
+    if operator is Operator.EQUAL:
+        return AllOf((lower, upper))
+    return lower if operator in _FROM_BELOW else upper
+
+
+_CLOCKS = timedelta(days=1)
 _CONNECTIVES = (exp.And, exp.Or)
 _DEEPEST = 100
 """What is nested more deeply is not looked into."""
@@ -315,21 +338,24 @@ class _Reader:
         return Comparison(column.name, Operator.EQUAL, is_true)
 
     def _comparison(self, left: exp.Condition, kind: type[exp.Binary], right: exp.Condition) -> Predicate | None:
-        column = self._column(left)
+        column = self._column(left) or self._column_of_day(left)
         if column is None:
-            column, right, kind = self._column(right), left, _MIRRORED[kind]
+            left, right, kind = right, left, _MIRRORED[kind]
+            column = self._column(left) or self._column_of_day(left)
         if column is None:
             return None
+        operator, is_day = _OPERATORS[kind], self._column(left) is None
         if kind is exp.NullSafeEQ and isinstance(right, exp.Null):
-            return NullTest(column.name, is_null=True)
-        of_column = kind_of(column)
+            return None if is_day else NullTest(column.name, is_null=True)
         if (day := _day_since(right)) is not None:
-            is_bounded = _OPERATORS[kind] in _FROM_BELOW and type_name(column) == "date"
-            return Comparison(column.name, Operator.AT_LEAST, day) if is_bounded else None
+            return _since(column, day) if operator in _FROM_BELOW else None
+        of_column = kind_of(column)
         value = of_column.of_literal(right) if of_column else None
         if value is None:
             return None
-        return Comparison(column.name, _OPERATORS[kind], value)
+        if isinstance(value, datetime):
+            return _about(column, operator, value, value + timedelta(days=1) if is_day else value)
+        return Comparison(column.name, operator, value)
 
     def _in(self, left: exp.Condition, values: Sequence[exp.Condition]) -> Predicate | None:
         column = self._column(left)
@@ -340,13 +366,23 @@ class _Reader:
         literals = [kind.of_literal(value) for value in given]
         days = [_day_since(value) or day for value, day in zip(given, literals, strict=True)]
         if days != literals:
-            is_bounded = type_name(column) == "date" and None not in days
-            return between(column, min(days), None) if is_bounded else None  # type: ignore[type-var]
+            known = [day.date() if isinstance(day, datetime) else day for day in days if isinstance(day, date)]
+            return _since(column, min(known)) if len(known) == len(days) else None
+        if (times := [time for time in literals if isinstance(time, datetime)]) and len(times) == len(literals):
+            return _about(column, Operator.EQUAL, min(times), max(times))
         return None if None in literals else one_of(column, literals)
 
     def _null_test(self, tree: exp.Condition, *, is_null: bool) -> Predicate | None:
         column = self._column(tree)
         return None if column is None else NullTest(column.name, is_null)
+
+    def _column_of_day(self, tree: exp.Expr | None) -> catalog.Column | None:
+        """A column of times, of which a tree is the day."""
+        tree = bare(tree)
+        is_day = isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE
+        is_day = is_day or (isinstance(tree, exp.TsOrDsToDate) and not tree.args.get("format"))
+        column = self._column(tree.this) if tree is not None and is_day else None
+        return column if column is not None and type_name(column) == "timestamp" else None
 
     def _column(self, tree: exp.Expr | None) -> catalog.Column | None:
         named = column_named(tree)

@@ -121,15 +121,19 @@ def _events(
     stored: Mapping[str, bool],
     ids: Sequence[str],
 ) -> DataFrame:
-    search = search_options(wanted, row.names) if wanted is not None else {}
+    timeless = restricted(
+        wanted, [field.name for field in row.fields if not isinstance(field.dataType, t.TimestampType)]
+    )
     fields = {field.name: field.dataType for field in row.fields if field.name in stored}
     row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
     asked = [name if name in ids else _unread(name) for name in ID_COLUMNS]
     first = None
-    if search and (said := restricted(wanted, row.names)) is not None:
+    if timeless is not None and search_options(timeless, row.names):
         nullable = frozenset(name for name, may_be_null in stored.items() if may_be_null)
         field_of = partial(_row_field, operation=quoted(asked[0]))
-        first = row_filter(said, fields, nullable, field_of, partial(hoisted, column=_BUCKET))
+        first = row_filter(timeless, fields, nullable, field_of, partial(hoisted, column=_BUCKET))
+    asked_of_orc = timeless if first else wanted  # of times ORC is asked for row groups, not row by row
+    search = search_options(asked_of_orc, row.names) if asked_of_orc is not None else {}
     kinds = [*_ID_TYPES, row]
     names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
     if not directories:

@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
@@ -21,6 +23,7 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.literals import type_name
 from hive_acid.spark.conditions.orc.sarg import search_options
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
@@ -93,16 +96,33 @@ def reader(context: Context, table: Table) -> Callable[[Predicate | None], DataF
 
 
 def _frame(context: Context, table: Table, kind: str, paths: Sequence[str], wanted: Predicate | None) -> DataFrame:
-    source = reader_of(context.spark, kind).schema(row_type(table.all_columns)).option("basePath", table.location)
+    source = reader_of(context.spark, kind).schema(_schema(table)).option("basePath", table.location)
     literal = list(map(literal_path, paths))
     refuse_capitals(context.spark, table, kind, literal)
     if kind != "orc":
-        return _shown(loaded(source, literal), table)
+        return _shown(_with_bytes(loaded(source, literal), table), table)
     names = [column.name for column in table.columns]
     search = search_options(wanted, names) if wanted is not None and context.skipping else {}
     frame = loaded(source.options(**search), literal)
     keys = [quoted(key.name) for key in table.partition_keys]
-    return _shown(unpushed(frame, table.columns, *keys, prunes=bool(keys)), table)
+    return _shown(_with_bytes(unpushed(frame, table.columns, *keys, prunes=bool(keys)), table), table)
+
+
+def _schema(table: Table) -> t.StructType:
+    """What Spark reads: binary partition keys as texts, since of those alone it leaves the escapes of a path."""
+    fields = row_type(table.all_columns).fields
+    binary = _binary_keys(table)
+    return t.StructType([t.StructField(of.name, t.StringType()) if of.name in binary else of for of in fields])
+
+
+def _with_bytes(frame: DataFrame, table: Table) -> DataFrame:
+    """The rows with the bytes of binary partition keys."""
+    keys = _binary_keys(table)
+    return frame.withColumns({key: F.col(quoted(key)).cast("binary") for key in keys}) if keys else frame
+
+
+def _binary_keys(table: Table) -> list[str]:
+    return [key.name for key in table.partition_keys if type_name(key) == "binary"]
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:

@@ -34,11 +34,12 @@ _TREE = _SARG + "ExpressionTree"
 _LEAF = _SARG + "SearchArgumentImpl$PredicateLeafImpl"
 _LIST = "java.util.ArrayList"
 _DATE = "java.sql.Date"
+_TIMESTAMP = "java.sql.Timestamp"
 _DECIMAL = "org.apache.hadoop.hive.serde2.io.HiveDecimalWritable"
 
 _OR, _AND, _NOT, _IS_LEAF = 1, 2, 3, 4
 _EQUALS, _LESS_THAN, _AT_MOST, _IN, _IS_NULL = 1, 3, 4, 5, 7
-_TYPES: dict[type, int] = {int: 1, float: 2, str: 3, date: 4, Decimal: 5, bool: 7}
+_TYPES: dict[type, int] = {int: 1, float: 2, str: 3, date: 4, Decimal: 5, datetime: 6, bool: 7}
 """Constants of Java's enumerations as Kryo counts them: from 1."""
 
 _ASKED_BY_RANGE = frozenset({date, Decimal})
@@ -137,21 +138,24 @@ def _is_in_order(value: Bound) -> bool:
     from surrogates on are in another order than the bytes of UTF-8, by which the bounds of a row group were found.
     """
     if isinstance(value, date):
-        return value >= FIRST_PLAIN_DAY
+        return (value.date() if isinstance(value, datetime) else value) >= FIRST_PLAIN_DAY
     return not isinstance(value, str) or max(value, default="") < _FIRST_SURROGATE
 
 
 def _widened(value: Bound, *, up: bool) -> Bound | None:
     """A bound that no value beside it is beyond, None if there is none.
 
-    A day is noon UTC of the next one (of the one before): that is beyond it in every time zone. Of the two zeros,
-    which Java takes for two numbers, it is the outer one.
+    A day is noon UTC of the next one (of the one before): that is beyond it in every time zone. So is a time UTC, a day
+    later or earlier. Of the two zeros, which Java takes for two numbers, it is the outer one.
     """
     if isinstance(value, float) and value == 0:
         return 0.0 if up else -0.0
     if not isinstance(value, date):
         return value
-    return None if up and value == date.max else value + timedelta(days=1 if up else -1)
+    try:
+        return value + timedelta(days=1 if up else -1)
+    except OverflowError:
+        return None
 
 
 class _KryoWriter:
@@ -207,6 +211,8 @@ class _KryoWriter:
         if isinstance(value, Decimal):
             return self._class(_DECIMAL) + self._new() + _decimal(value)
         assert isinstance(value, date)
+        if isinstance(value, datetime):
+            return self._class(_TIMESTAMP) + self._new() + _unsigned(int(value.replace(tzinfo=UTC).timestamp() * 1000))
         noon = datetime.combine(value, time(12), UTC)
         return self._class(_DATE) + self._new() + _unsigned(int(noon.timestamp() * 1000))
 
