@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import date, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.spark.conditions.constants import ask_of, with_literals, without_alias
 from hive_acid.spark.conditions.predicates import may_match, predicate_of
 from hive_acid.spark.conditions.sql_tokens import tokens_of
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.plans import scans
 from tests.values.sessions.under import under
@@ -247,6 +249,35 @@ def test_statements_read_no_more_than_what_they_ask_for(acid: AcidSession, spark
     assert deleted == 400
     acid.sql("UPDATE d.t SET s = 'x' WHERE k < 50 * 10 AND d < current_date()")
     assert everything.table("d.t").where("s = 'x'").count() == 100
+    everything.close()
+
+
+@pytest.mark.parametrize("written", ["by the client", "by Spark"])
+def test_times_skip_row_groups(acid: AcidSession, spark: SparkSession, written: str) -> None:
+    """Clustered by time, of which some are null; the rows are those of a session that reads all."""
+    acid.create_table("d.t", {"k": "bigint", "ts": "timestamp"})
+    times = "timestamp_micros(unix_micros(timestamp(date_sub(current_date(), int(id / 100)))) - id * 7001)"
+    rows = spark.range(0, 40_000, 1, 1).selectExpr("id AS k", f"if(id % 501 = 0, null, {times}) AS ts")
+    with nullcontext() if written == "by the client" else limited(acid, **WRITTEN):
+        acid.insert("d.t", rows)
+    acid.delete("d.t", "k % 11 = 3")
+    everything = hive_acid.spark.session(spark, acid.connection, skipping=False)
+    day = date.today() - timedelta(days=9)
+    for text in (
+        f"ts >= '{day}'",
+        f"ts > TIMESTAMP'{day} 01:00:00' AND ts <= TIMESTAMP'{day} 00:00:00' + INTERVAL 30 HOURS",
+        f"ts = TIMESTAMP'{day} 00:00:00' - INTERVAL 7 SECONDS OR k = 5",
+        "ts >= current_timestamp() - INTERVAL 36 HOURS",
+        "date(ts) >= current_date() - 3",
+        f"to_date(ts) = DATE'{day}'",
+        f"ts BETWEEN DATE'{day}' AND now() AND k % 2 = 0",
+        "ts < '1950-01-01'",
+    ):
+        expected = sorted(everything.table("d.t").where(text).collect())
+        for frame in (acid.table("d.t").where(text), acid.sql(f"SELECT * FROM d.t WHERE {text}")):
+            assert sorted(frame.collect()) == expected, text
+            if not OVER_CONNECT:
+                assert sum(of.rows for of in scans(frame)) <= 2 * GROUP_ROWS, text
     everything.close()
 
 

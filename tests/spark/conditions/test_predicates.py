@@ -35,12 +35,24 @@ TABLE = Table(
     (
         Column("i", "int"), Column("l", "bigint"), Column("f", "float"), Column("x", "double"),
         Column("d", "decimal(6,2)"), Column("s", "string"), Column("b", "boolean"), Column("day", "date"),
-        Column("c", "char(3)"), Column("place", "struct<i:int>"),
+        Column("at", "timestamp"), Column("c", "char(3)"), Column("place", "struct<i:int>"),
     ),
     (Column("p", "int"),),
 )  # fmt: skip
 
 K = Comparison("i", Operator.EQUAL, 5)
+
+
+def about(least: dt.datetime, greatest: dt.datetime) -> AllOf:
+    """Times of a day before one and a day behind another."""
+    return AllOf((since(least), Comparison("at", Operator.AT_MOST, greatest + dt.timedelta(days=1))))
+
+
+def since(least: dt.datetime) -> Comparison:
+    return Comparison("at", Operator.AT_LEAST, least - dt.timedelta(days=1))
+
+
+NOON = dt.datetime(2020, 1, 2, 12)
 UNDERSTOOD = {
     "i = 5": K,
     "5 = i": K,
@@ -96,6 +108,21 @@ UNDERSTOOD = {
     "i = 5 -- and more": K,
     "i =": None,
     "date_add(day, 1) > date'2020-01-01'": None,
+    "at = timestamp'2020-01-02 12:00:00'": about(NOON, NOON),
+    "at > '2020-01-02 12:00:00.000000'": since(NOON),
+    "not (at < CAST('2020-01-02 12:00:00' AS timestamp))": since(NOON),
+    "at <= date'2020-01-02'": Comparison("at", Operator.AT_MOST, dt.datetime(2020, 1, 3)),
+    "at in (timestamp'2020-01-02 12:00:00', '2020-01-01')": about(dt.datetime(2020, 1, 1), NOON),
+    "at in (timestamp'2020-01-02 12:00:00', now())": None,
+    "at = timestamp'2020-01-02 12:00:00 Europe/Berlin'": None,
+    "at = '2020-01-02T12:00:00'": None,
+    "at >= timestamp'9999-12-31 23:59:59.5'": None,
+    "date(at) = date'2020-01-02'": about(dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 3)),
+    "to_date(at) >= '2020-01-02'": since(dt.datetime(2020, 1, 2)),
+    "CAST(at AS date) < date'2020-01-02'": Comparison("at", Operator.AT_MOST, dt.datetime(2020, 1, 4)),
+    "to_date(at, 'yyyy') = date'2020-01-02'": None,
+    "date(day) = date'2020-01-02'": None,
+    "date(at) <=> null": None,
 }
 
 

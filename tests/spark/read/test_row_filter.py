@@ -95,6 +95,7 @@ def conditions(chance: random.Random) -> Iterator[str]:
     """Comparisons of all types, of which none, few, many or all rows meet, alone and joined."""
     number = chance.randrange(ROWS)
     day = f"DATE'20{chance.randrange(18, 24)}-0{chance.randrange(1, 10)}-{chance.randrange(10, 29)}'"
+    moment = f"19{chance.randrange(67, 73)}-0{chance.randrange(1, 10)}-{chance.randrange(10, 29)}"
     leaves = [
         f"k BETWEEN {number} AND {number + chance.choice((0, 5, 900, 9000))}",
         f"k {chance.choice(('<', '<=', '>', '>='))} {number}",
@@ -113,6 +114,9 @@ def conditions(chance: random.Random) -> Iterator[str]:
         chance.choice(("flag", "NOT flag", "flag = false")),
         f"day {chance.choice(('=', '<', '>='))} {day}",
         f"day IN ({day}, DATE'2021-05-05', DATE'2020-02-02')",
+        f"at {chance.choice(('=', '<', '>=', '>'))} TIMESTAMP'{moment} 12:00:00'",
+        f"at BETWEEN TIMESTAMP'{moment} 00:00:00' AND TIMESTAMP'{moment} 00:00:00' + INTERVAL {number} MINUTES",
+        f"CAST(at AS DATE) {chance.choice(('=', '<', '>='))} DATE'{moment}'",
         f"few = '{chance.randrange(50)}'",
         f"few IN ('{chance.randrange(50)}', 'none', '17')",
         f"many {chance.choice(('<', '>'))} 'text {chance.choice('-0123456789')}'",
@@ -205,6 +209,10 @@ def test_which_conditions_orc_asks_of_rows(table: Any) -> None:
         "price >= 10.5 AND whole < 3": True,
         "day = '2020-05-05' OR whole IN (1, 2)": True,
         "k < 5 AND pmod(whole, 10) = 3": True,
+        # Times are asked of row groups alone, and of none where rows are asked.
+        "k < 5 AND at > '1970-05-05'": True,
+        "at > '1970-05-05'": False,
+        "k < 5 OR at > '1970-05-05'": False,
         # Nulls, in whose place ORC has 1.
         "k < 5 AND tiny = 3": True,
         "runs > 1 AND runs < 5": True,

@@ -18,7 +18,7 @@ from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, Null
 from tests.spark.plans import scans
 
 LONG_NAME = "a_name_" + "x" * 70
-COLUMNS = ["k", "name", "x", "price", "flag", "day", LONG_NAME, "an odd name"]
+COLUMNS = ["k", "name", "x", "price", "flag", "day", "at", LONG_NAME, "an odd name"]
 
 
 def compare(column: Any, operator: Any, value: Any) -> Any:
@@ -61,6 +61,16 @@ WORDS = {
     "day": (
         compare("day", "=", dt.date(1969, 12, 31)),
         "(and (not leaf-(LESS_THAN day 1969-12-30)) leaf-(LESS_THAN_EQUALS day 1970-01-01))",
+    ),
+    "times": (
+        AllOf(
+            (compare("at", ">=", dt.datetime(2020, 1, 2, 3, 4, 5)), compare("at", "<", dt.datetime(1969, 12, 30, 23)))
+        ),
+        "(and (not leaf-(LESS_THAN at 2020-01-01 03:04:05.0)) leaf-(LESS_THAN at 1969-12-31 23:00:00.0))",
+    ),
+    "one bound of the last time": (
+        AllOf((compare("at", ">=", dt.datetime(9999, 12, 31)), compare("at", "<=", dt.datetime(9999, 12, 31, 1)))),
+        "(not leaf-(LESS_THAN at 9999-12-30 00:00:00.0))",
     ),
     "tree": (
         AllOf((compare("k", ">=", 1), AnyOf((compare("k", "<", 9), NullTest("name", True), compare("k", "=", 1))))),
