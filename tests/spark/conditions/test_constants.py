@@ -55,6 +55,7 @@ WORDS = {
     "k + 2 * 3 > 7": "k + 2 * 3 > 7",
     "k = 2 + 3 & 1": "k = 2 + 3 & 1",
     "k = int('x')": "k = int('x')",
+    "d > current_date() - INTERVAL 2026 YEARS": "d > current_date() - INTERVAL 2026 YEARS",
     "k = (SELECT 1 + 1)": "k = (SELECT 1 + 1)",
     "k = rand() + 1": "k = rand() + 1",
     "k < length(s) + 1 * 2": "k < length(s) + 1 * 2",

@@ -62,6 +62,9 @@ _OTHERS = {
 _FUNCTIONS = _GROW_BY_FIRST | _GROW_BY_SECOND | _OTHERS
 """What gives the same for the same values."""
 
+_COMPUTES = _FUNCTIONS | {"cast", "try_cast", "+", "-", "*", "/", "%", "div"}
+"""Of which an expression of literals has one, unless it is the present moment itself."""
+
 
 class _Time(IntEnum):
     """How an expression depends on the present moment."""
@@ -141,9 +144,11 @@ def without_alias(tokens: Sequence[str], alias: str, known: Collection[str]) -> 
 def _literal(time: _Time, kind: str, value: str) -> str | None:
     """A value of a type as SQL, None where no hint would be made of it."""
     if time is _Time.GROWS:
-        if kind not in ("date", "timestamp") or not DAY.fullmatch(f"date'{value[:10]}'"):
+        try:
+            day = date.fromisoformat(value[:10]) - timedelta(days=_MARGIN_DAYS)
+        except (ValueError, OverflowError):
             return None
-        return f"{SINCE}('{date.fromisoformat(value[:10]) - timedelta(days=_MARGIN_DAYS)}')"
+        return f"{SINCE}('{day}')" if kind in ("date", "timestamp") else None
     if kind in ("tinyint", "smallint", "int"):
         return value
     if kind == "bigint":
@@ -162,14 +167,17 @@ def _constants(condition: str) -> tuple[_Constant, ...]:
     tokens = tokens_of(condition)
     places = [at for at, token in enumerate(tokens) if not token.isspace()]
     seen = [tokens[at].lower() for at in places]
-    starts = [0]
-    for token in tokens:
-        starts.append(starts[-1] + len(token))
-    return tuple(
-        _Constant(starts[places[begin]], starts[places[part.end - 1] + 1], part.time)
-        for begin, part in _sides(_Reader(seen), seen)
-        if not part.is_literal and part.time is not _Time.OTHER
-    )
+    if not any(token in _COMPUTES or NOW.fullmatch(token) for token in set(seen)):
+        return ()
+    starts = list(accumulate(map(len, tokens), initial=0))
+    try:
+        return tuple(
+            _Constant(starts[places[begin]], starts[places[part.end - 1] + 1], part.time)
+            for begin, part in _sides(_Reader(seen), seen)
+            if not part.is_literal and part.time is not _Time.OTHER
+        )
+    except RecursionError:
+        return ()
 
 
 def _sides(reader: _Reader, seen: Sequence[str]) -> Iterator[tuple[int, _Part]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -25,7 +26,7 @@ def folded(spark: SparkSession, expressions: Sequence[str]) -> list[Folded] | No
         frame = unjoined(spark).sql(f"SELECT {told}")
         of_jvm = frame_in_jvm(frame)
         values: Any = frame.collect()[0] if of_jvm is None else _planned(of_jvm.queryExecution().optimizedPlan())
-    except PySparkException:  # as the statement itself will say
+    except (PySparkException, Py4JError):  # as the statement itself will say
         return None
     kinds = values[::2]
     return None if None in kinds else list(zip(kinds, values[1::2], strict=True))
