@@ -154,7 +154,7 @@ def test_a_class_that_leaves_out_files_is_refused(spark: SparkSession, acid: Aci
     frame = acid.table("d.t")
     with under(spark, {"mapreduce.input.pathFilter.class": "org.apache.hadoop.hive.ql.io.AcidUtils$2"}):
         for verb in (
-            lambda: acid.table("d.t"),
+            lambda: acid.table("d.t").collect(),
             lambda: acid.delete("d.t", "id = 1"),
             lambda: acid.export_table("d.t", "/x"),
         ):
