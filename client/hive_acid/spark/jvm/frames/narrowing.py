@@ -209,4 +209,11 @@ def _is_lasting(leaf: Any) -> bool:
 
 def _is_plain(plan: Any) -> bool:
     children = elements(plan.children())
-    return not children or (plan.nodeName() in _OPERATORS and all(map(_is_plain, children)))
+    return not children or ((plan.nodeName() in _OPERATORS or _is_of_all(plan)) and all(map(_is_plain, children)))
+
+
+def _is_of_all(plan: Any) -> bool:
+    """Whether a node is a sample of all rows, as tables of many columns have one."""
+    return (
+        plan.nodeName() == "Sample" and (plan.lowerBound(), plan.upperBound()) == (0, 1) and not plan.withReplacement()
+    )
