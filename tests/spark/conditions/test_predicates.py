@@ -123,6 +123,8 @@ UNDERSTOOD = {
     "to_date(at, 'yyyy') = date'2020-01-02'": None,
     "date(day) = date'2020-01-02'": None,
     "date(at) <=> null": None,
+    "date(at) = date'9999-12-31'": None,
+    "date(at) >= '0001-01-01'": None,
 }
 
 

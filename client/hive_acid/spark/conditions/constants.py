@@ -21,9 +21,20 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from hive_acid.spark.conditions.literals import INTEGERS
-from hive_acid.spark.conditions.sql_tokens import COMPARISONS, DAY, NOW, NUMBER, SHORT_NUMBER, TIME, is_name, tokens_of
-from hive_acid.spark.conditions.trees import DAY_OR_TIME, SINCE
+from hive_acid.spark.conditions import trees
+from hive_acid.spark.conditions.literals import INTEGERS, LARGEST_INT
+from hive_acid.spark.conditions.sql_tokens import (
+    COMPARISONS,
+    DAY,
+    NOW,
+    NUMBER,
+    SHORT_NUMBER,
+    TEXT,
+    TIME,
+    is_name,
+    tokens_of,
+)
+from hive_acid.spark.conditions.trees import SINCE
 from hive_acid.spark.jvm.frames.folded import folded
 
 _MOST = 20
@@ -34,8 +45,6 @@ _MARGIN_DAYS = 2
 
 _LONGEST = 10_000
 _KEPT = 256
-_LARGEST_INT = 2**31 - 1
-_TEXT = re.compile(r"'[^'\\]*'")
 _DECIMAL = re.compile(r"\d{1,18}|\d{0,18}\.\d{1,18}|\d{1,18}\.")
 _PLAIN_TEXT = re.compile(r"[^'\"\\{}$\x00-\x1f]*")
 _UNITS = frozenset(
@@ -121,23 +130,21 @@ def without_alias(tokens: Sequence[str], alias: str, known: Collection[str]) -> 
     """
     condition = "".join(tokens).strip()
     of_literals = {at for of in _constants(condition) for at in range(of.start, of.end)}
-    pieces = tokens_of(condition)
-    starts = accumulate(map(len, pieces), initial=0)
-    kept: list[str] = []
-    for place, (start, piece) in enumerate(zip(starts, pieces, strict=False)):
-        after = pieces[place + 1] if place + 1 < len(pieces) else ""
-        before = pieces[place - 1] if place else ""
-        if start in of_literals or not is_name(piece.lower()):
-            kept.append(piece)
-        elif after == "." and before != "." and piece.strip("`").lower() == alias:
-            kept.append("")
-        elif after == "(" and piece.lower() in _DAYS_OF:
-            kept.append(piece)
-        elif piece.strip("`").lower() in known and after not in (".", "(") and (before != "." or kept[-2:-1] == [""]):
-            kept[-1:] = [] if before == "." else kept[-1:]
-            kept.append(piece)
-        else:
-            return None
+    pieces = ["", *tokens_of(condition), ""]
+    starts = list(accumulate(map(len, pieces), initial=0))
+    qualifiers: set[int] = set()  # the places of an alias, and of the point behind it
+    for place in range(1, len(pieces) - 1):
+        before, piece, after = pieces[place - 1 : place + 2]
+        name = piece.strip("`").lower()
+        if starts[place] in of_literals or not is_name(piece.lower()):
+            continue
+        if name == alias and after == "." and before != ".":
+            qualifiers |= {place, place + 1}
+        elif not (after == "(" and piece.lower() in _DAYS_OF):
+            is_qualified = before == "." and place - 1 in qualifiers
+            if name not in known or after in (".", "(") or (before == "." and not is_qualified):
+                return None
+    kept = (piece for place, piece in enumerate(pieces) if place not in qualifiers)
     return "".join(kept) if of_literals else None
 
 
@@ -153,12 +160,12 @@ def _literal(time: _Time, kind: str, value: str) -> str | None:
         return value
     if kind == "bigint":
         # By its digits it would be taken for an INT, which beside a decimal is another type.
-        return value if abs(int(value)) > _LARGEST_INT else f"CAST({value} AS BIGINT)"
-    if kind == "timestamp" and DAY_OR_TIME.fullmatch(value):
+        return value if abs(int(value)) > LARGEST_INT else f"CAST({value} AS BIGINT)"
+    if kind == "timestamp" and trees.DAY_OR_TIME.fullmatch(value):
         return f"TIMESTAMP'{value}'"
     if kind == "string" and _PLAIN_TEXT.fullmatch(value):
         return f"'{value}'"
-    return f"DATE'{value}'" if kind == "date" and DAY.fullmatch(f"date'{value}'") else None
+    return f"DATE'{value}'" if kind == "date" and trees.DAY.fullmatch(value) else None
 
 
 @lru_cache(maxsize=_KEPT)
@@ -200,11 +207,11 @@ def _sides(reader: _Reader, seen: Sequence[str]) -> Iterator[tuple[int, _Part]]:
             at += 1
             continue
         after = seen[part.end] if part.end < len(seen) else ""
-        in_list = opened[-1:] == ["in"] or (bool(opened) and opened[-1] in COMPARISONS)
-        in_list = in_list and before in ("(", ",") and after in (",", ")")
+        is_argument = bool(opened) and (opened[-1] == "in" or opened[-1] in COMPARISONS)
+        is_argument = is_argument and before in ("(", ",") and after in (",", ")")
         is_right = (before in COMPARISONS or of_between) and after in ("", ")", "and", "or")
         is_left = after in COMPARISONS and before in ("", "(", "and", "or", "not")
-        if in_list or is_right or is_left:
+        if is_argument or is_right or is_left:
             yield at, part
         at = part.end
 
@@ -288,7 +295,7 @@ class _Reader:
     def _interval(self, at: int) -> _Part | None:
         at += self._at(at) == "-"
         token = self._at(at)
-        if not SHORT_NUMBER.fullmatch(token) and not _TEXT.fullmatch(token):
+        if not SHORT_NUMBER.fullmatch(token) and not TEXT.fullmatch(token):
             return None
         at += 1
         while self._at(at) in _UNITS:
@@ -299,7 +306,7 @@ class _Reader:
 
     def _is_literal(self, at: int) -> bool:
         token = self._at(at)
-        return any(of.fullmatch(token) for of in (NUMBER, _DECIMAL, DAY, TIME, _TEXT)) and self._at(at + 1) != "("
+        return any(of.fullmatch(token) for of in (NUMBER, _DECIMAL, DAY, TIME, TEXT)) and self._at(at + 1) != "("
 
     def _at(self, at: int) -> str:
         return self._seen[at] if at < len(self._seen) else ""

@@ -33,7 +33,7 @@ INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 """The names of the types of whole numbers."""
 
 _LARGEST_LONG = 2**63 - 1
-_LARGEST_INT = 2**31 - 1
+LARGEST_INT = 2**31 - 1
 _DIGITS_OF_INT, _DIGITS_OF_LONG, _MOST_DIGITS = 10, 20, 38
 _LARGEST_FLOAT = 3.4e38
 
@@ -105,7 +105,7 @@ def _decimal_literal(tree: exp.Expr | None, precision: int, scale: int) -> Decim
     whole = len(number.as_tuple().digits) - of_number
     if not of_number:
         # By a setting, an integer counts as wide as its type is.
-        whole = _DIGITS_OF_INT if abs(number) <= _LARGEST_INT else max(whole, _DIGITS_OF_LONG)
+        whole = _DIGITS_OF_INT if abs(number) <= LARGEST_INT else max(whole, _DIGITS_OF_LONG)
     fits = max(precision - scale, whole) + max(scale, of_number) <= _MOST_DIGITS
     return _decimal(number, scale) if fits else None
 

@@ -22,7 +22,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.format.orc.statistics import Bound, ColumnStatistics
 from hive_acid.spark.conditions.constants import Ask, with_literals
 from hive_acid.spark.conditions.literals import kind_of, type_name
-from hive_acid.spark.conditions.trees import SINCE, bare, column_named, condition_tree
+from hive_acid.spark.conditions.trees import SINCE, bare, column_named, condition_tree, dated
 
 MOST_VALUES = 1000
 """A list of more values is taken as the range from its least to its greatest."""
@@ -257,14 +257,16 @@ def _since(column: catalog.Column, day: date) -> Predicate | None:
     return Comparison(column.name, Operator.AT_LEAST, day) if type_name(column) == "date" else None
 
 
-def _about(column: catalog.Column, operator: Operator, least: datetime, greatest: datetime) -> Predicate | None:
-    """The column of times compares so with what lies between two of them: a day more, by which clocks are set.
+def _about(
+    column: catalog.Column, operator: Operator, least: datetime, greatest: datetime, more: timedelta = timedelta()
+) -> Predicate | None:
+    """The column of times compares so with what lies between two of them, and some `more`.
 
-    Spark compares moments, and bounds are what clocks show.
+    A day is added on either side, by which clocks are set: Spark compares moments, and bounds are what clocks show.
     """
     try:
         lower = Comparison(column.name, Operator.AT_LEAST, least - _CLOCKS)
-        upper = Comparison(column.name, Operator.AT_MOST, greatest + _CLOCKS)
+        upper = Comparison(column.name, Operator.AT_MOST, greatest + more + _CLOCKS)
     except OverflowError:
         return None
     if operator is Operator.EQUAL:
@@ -354,7 +356,7 @@ class _Reader:
         if value is None:
             return None
         if isinstance(value, datetime):
-            return _about(column, operator, value, value + timedelta(days=1) if is_day else value)
+            return _about(column, operator, value, value, timedelta(days=is_day))
         return Comparison(column.name, operator, value)
 
     def _in(self, left: exp.Condition, values: Sequence[exp.Condition]) -> Predicate | None:
@@ -378,10 +380,7 @@ class _Reader:
 
     def _column_of_day(self, tree: exp.Expr | None) -> catalog.Column | None:
         """A column of times, of which a tree is the day."""
-        tree = bare(tree)
-        is_day = isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE
-        is_day = is_day or (isinstance(tree, exp.TsOrDsToDate) and not tree.args.get("format"))
-        column = self._column(tree.this) if tree is not None and is_day else None
+        column = self._column(dated(tree))
         return column if column is not None and type_name(column) == "timestamp" else None
 
     def _column(self, tree: exp.Expr | None) -> catalog.Column | None:

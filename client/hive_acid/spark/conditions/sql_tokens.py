@@ -47,7 +47,7 @@ _MOST_IN_LIST = 10
 DAY = re.compile(rf"date\s*'{trees.DAY.pattern}'", re.IGNORECASE)
 TEXT_OF_TIME = re.compile(f"'{trees.DAY_OR_TIME.pattern}'")
 TIME = re.compile(rf"timestamp\s*{TEXT_OF_TIME.pattern}", re.IGNORECASE)
-_TEXT = re.compile(r"'[^'\\]*'")
+TEXT = re.compile(r"'[^'\\]*'")
 SHORT_NUMBER = re.compile(r"\d{1,9}")
 """An integer of so many digits is an INT to Spark, in a list, too."""
 
@@ -61,7 +61,7 @@ _BY_SIGN = re.compile(r"\d{10}")
 """A number of which the sign decides whether it is an INT."""
 
 _PIECE = re.compile(
-    rf"\s+|{DAY.pattern}|{TIME.pattern}|{_TEXT.pattern}|`[^`]*`|(?:{NOW.pattern})(?!\w)|[A-Za-z_]\w*|\d[\w.]*|\.\d\w*"
+    rf"\s+|{DAY.pattern}|{TIME.pattern}|{TEXT.pattern}|`[^`]*`|(?:{NOW.pattern})(?!\w)|[A-Za-z_]\w*|\d[\w.]*|\.\d\w*"
     r"|<=>|<>|<=|>=|!=|==|[^\s\w'`\"\\]",
     re.ASCII | re.IGNORECASE,
 )
@@ -157,7 +157,7 @@ def is_name(token: str) -> bool:
 
 
 def _is_value(token: str) -> bool:
-    return any(pattern.fullmatch(token) for pattern in (NUMBER, _BY_SIGN, DAY, TIME, NOW, _TEXT))
+    return any(pattern.fullmatch(token) for pattern in (NUMBER, _BY_SIGN, DAY, TIME, NOW, TEXT))
 
 
 def _may_vary(seen: Sequence[str]) -> list[bool]:

@@ -114,6 +114,14 @@ def column_named(tree: exp.Expr | None) -> tuple[str, str] | None:
     return column.table.lower(), column.name.lower()
 
 
+def dated(tree: exp.Expr | None) -> exp.Expr | None:
+    """What a tree takes the day of, as ``date(…)``, ``to_date(…)`` or a cast; None for other trees."""
+    tree = bare(tree)
+    is_cast = isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE
+    is_day = is_cast or (isinstance(tree, exp.TsOrDsToDate) and not tree.args.get("format"))
+    return tree.this if tree is not None and is_day else None
+
+
 def is_of_connect(condition: Column) -> bool:
     """Whether a Column is one of a Connect session, which may hold references to frames."""
     return "_expr" in vars(condition)

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from hive_acid.catalog.table import Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
-from hive_acid.spark.conditions.constants import Ask
+from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.frames.classic import frame_in_jvm
@@ -70,9 +70,6 @@ class Pushdown:
     reachable: Reachable | None = None
     """What a join may leave out partitions of."""
 
-    ask: Ask | None = None
-    """What asks Spark what expressions of literals are."""
-
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
     family: Family = field(default_factory=Family)
@@ -91,14 +88,14 @@ class Pushdown:
         with self.settings.zone_of(spark):
             return self.frame()
 
-    def with_condition(self, condition: object) -> Pushdown | None:
+    def with_condition(self, spark: SparkSession, condition: object) -> Pushdown | None:
         """With one more condition; None if it says nothing that a scan could use."""
         if not isinstance(condition, Column | str) or self.family.columns_given:
             return None
         if isinstance(condition, Column) and is_of_connect(condition):
             # It may name another frame as its own, which is found out too late.
             return None
-        said = predicate_of(condition, self.table, self.family.alias, ask=self.ask)
+        said = predicate_of(condition, self.table, self.family.alias, ask=ask_of(spark))
         if said is None:
             return None
         return replace(self, wanted=all_of((self.wanted, said)), conditions=(*self.conditions, self.meant(condition)))
@@ -113,7 +110,7 @@ class Pushdown:
         """The frame with one more condition, of a scan of its own; None where the one that is there does as well, and
         where the session has been set otherwise since: the frame stays what it was.
         """
-        pushdown = self.with_condition(condition)
+        pushdown = self.with_condition(spark, condition)
         if pushdown is None or not self.settings.are_those_of(spark):
             return None
         try:

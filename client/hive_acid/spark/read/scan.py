@@ -121,19 +121,20 @@ def _events(
     stored: Mapping[str, bool],
     ids: Sequence[str],
 ) -> DataFrame:
-    timeless = restricted(
-        wanted, [field.name for field in row.fields if not isinstance(field.dataType, t.TimestampType)]
-    )
+    said = restricted(wanted, row.names)
+    timed = {field.name for field in row.fields if isinstance(field.dataType, t.TimestampType)}
+    timeless = restricted(said, frozenset(row.names) - timed)
     fields = {field.name: field.dataType for field in row.fields if field.name in stored}
     row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
     asked = [name if name in ids else _unread(name) for name in ID_COLUMNS]
     first = None
-    if timeless is not None and search_options(timeless, row.names):
+    search = search_options(timeless, row.names) if timeless is not None else {}
+    if timeless is not None and search:
         nullable = frozenset(name for name, may_be_null in stored.items() if may_be_null)
         field_of = partial(_row_field, operation=quoted(asked[0]))
         first = row_filter(timeless, fields, nullable, field_of, partial(hoisted, column=_BUCKET))
-    asked_of_orc = timeless if first else wanted  # of times ORC is asked for row groups, not row by row
-    search = search_options(asked_of_orc, row.names) if asked_of_orc is not None else {}
+    if said is not None and first is None and said != timeless:
+        search = search_options(said, row.names)  # of times ORC is asked for row groups, not row by row
     kinds = [*_ID_TYPES, row]
     names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
     if not directories:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from hive_acid.catalog.table import Table
 from hive_acid.spark.conditions.constants import without_alias
 from hive_acid.spark.conditions.sql_tokens import conjuncts, tokens_of
+from hive_acid.spark.conditions.trees import dated
 from hive_acid.spark.read.totals.extremes import Extreme
 from hive_acid.spark.sql.arguments import Arguments
 
@@ -26,8 +27,6 @@ _INNER = ("", "INNER", "CROSS")
 
 _PLAIN = (*_LOGIC, *_COMPARISONS, *_OPERANDS, exp.Column)
 _CONSTANT_CASTS = (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ)
-_DAYS_OF = (exp.Cast, exp.TsOrDsToDate)
-"""What makes a day of a column of times."""
 
 
 def wanted_text(
@@ -179,7 +178,7 @@ def _constant(value: object) -> exp.Expr | None:
 
 def _is_plain(node: exp.Expr, alias: str, known: set[str]) -> bool:
     """Whether a condition compares columns of one table with constants, and does nothing else."""
-    parts = node.walk(prune=lambda part: isinstance(part, (exp.Column, *_DAYS_OF)))
+    parts = node.walk(prune=lambda part: isinstance(part, exp.Column | exp.Cast | exp.TsOrDsToDate))
     return all(_is_plain_part(part, alias, known) for part in parts)
 
 
@@ -189,11 +188,8 @@ def _is_plain_part(node: exp.Expr, alias: str, known: set[str]) -> bool:
         return names[-1] in known and (len(names) == 1 or (len(names) == 2 and names[0] == alias))
     if isinstance(node, exp.Literal):
         return not node.is_string or not (set("\\'\"") & set(node.name) or "${" in node.name)
-    if isinstance(node, _DAYS_OF) and isinstance(node.this, exp.Column):
-        is_day = (
-            not node.args.get("format") if isinstance(node, exp.TsOrDsToDate) else node.to.this in _CONSTANT_CASTS[:1]
-        )
-        return is_day and _is_plain_part(node.this, alias, known)
+    if isinstance(column := dated(node), exp.Column):
+        return _is_plain_part(column, alias, known)
     if isinstance(node, exp.Cast):
         return node.to.this in _CONSTANT_CASTS and isinstance(node.this, exp.Literal)
     if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest") or node.args.get("field")):

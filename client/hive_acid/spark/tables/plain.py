@@ -100,12 +100,12 @@ def _frame(context: Context, table: Table, kind: str, paths: Sequence[str], want
     literal = list(map(literal_path, paths))
     refuse_capitals(context.spark, table, kind, literal)
     if kind != "orc":
-        return _shown(_with_bytes(loaded(source, literal), table), table)
+        return _shown(loaded(source, literal), table)
     names = [column.name for column in table.columns]
     search = search_options(wanted, names) if wanted is not None and context.skipping else {}
     frame = loaded(source.options(**search), literal)
     keys = [quoted(key.name) for key in table.partition_keys]
-    return _shown(_with_bytes(unpushed(frame, table.columns, *keys, prunes=bool(keys)), table), table)
+    return _shown(unpushed(frame, table.columns, *keys, prunes=bool(keys)), table)
 
 
 def _schema(table: Table) -> t.StructType:
@@ -115,18 +115,14 @@ def _schema(table: Table) -> t.StructType:
     return t.StructType([t.StructField(of.name, t.StringType()) if of.name in binary else of for of in fields])
 
 
-def _with_bytes(frame: DataFrame, table: Table) -> DataFrame:
-    """The rows with the bytes of binary partition keys."""
-    keys = _binary_keys(table)
-    return frame.withColumns({key: F.col(quoted(key)).cast("binary") for key in keys}) if keys else frame
-
-
 def _binary_keys(table: Table) -> list[str]:
     return [key.name for key in table.partition_keys if type_name(key) == "binary"]
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:
     columns = table.all_columns
+    if keys := _binary_keys(table):
+        frame = frame.withColumns({key: F.col(quoted(key)).cast("binary") for key in keys})
     values = {column.name: shown(column.type, quoted(column.name)) for column in columns}
     if all(value == quoted(name) for name, value in values.items()):
         return frame

@@ -210,13 +210,7 @@ class ReadVerbs(TableVerbs):
         """The rows that the files of a plain table have, whichever these are when they are read."""
         if row_id:
             raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
-        pushdown = Pushdown(
-            table,
-            plain.reader(self._context, table),
-            _not_known,
-            SessionSettings.of(self.spark),
-            ask=ask_of(self.spark),
-        )
+        pushdown = Pushdown(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
         frame = as_table(pushdown.frame(), self, table, pushdown)
         return frame if where is None else frame.filter(where)
 
@@ -273,7 +267,7 @@ class ReadVerbs(TableVerbs):
         limits = self._context.limits
         if not at_once and table.partition_keys and listing.partitions >= limits.joined_partitions:
             reachable = Reachable(table, columns_of_rows(table, row_id=row_id), limits)
-        pushdown = Pushdown(table, read, totals, settings, lease, reachable, ask_of(self.spark), reach, family=family)
+        pushdown = Pushdown(table, read, totals, settings, lease, reachable, reach, family=family)
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
         if where is None:
