@@ -90,3 +90,35 @@ def test_of_few_rows_nobody_asks_in_how_many_tasks_they_come() -> None:
     found = Estimate(1, is_exact=True, is_placed=False)
     known, _ = distribution_of(found, divided=False, target_bytes=100 * MB, cores=unasked, parts=unasked)
     assert known == Distribution(1, shuffled=False)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "read_bytes", "parts", "divided", "distribution"),
+    [
+        (12 * MB, 12 * MB, 3, False, Distribution(None, shuffled=False)),
+        (12 * MB, 12 * MB, 4, False, Distribution(1, shuffled=False)),
+        (12 * MB, 12 * MB, 3, True, Distribution(1, shuffled=False)),
+        (300 * MB, 300 * MB, 16, False, Distribution(None, shuffled=False)),
+        (300 * MB, 300 * MB, 17, False, Distribution(3, shuffled=True)),
+        (300 * MB, 300 * MB, 3, True, Distribution(3, shuffled=True)),
+        (None, 12 * MB, 3, False, Distribution(None, shuffled=False)),
+        (None, 12 * MB, 4, False, Distribution(None, shuffled=True)),
+        (None, 12 * MB, 3, True, Distribution(None, shuffled=True)),
+        (None, None, 2, False, Distribution(None, shuffled=True)),
+    ],
+)
+def test_rows_of_which_some_are_dropped_stay_in_few_tasks_of_some_size(
+    size_bytes: int | None, read_bytes: int | None, parts: int, divided: bool, distribution: Distribution
+) -> None:
+    found = Estimate(size_bytes, is_exact=False, is_placed=False, read_bytes=read_bytes)
+    known, _ = distribution_of(found, divided=divided, target_bytes=100 * MB, cores=lambda: 2, parts=lambda: parts)
+    assert known == distribution
+
+
+@pytest.mark.parametrize("size_bytes", [None, 1, 3000 * MB])
+def test_rows_that_come_out_of_a_shuffle_are_not_shuffled_again(size_bytes: int | None) -> None:
+    found = Estimate(size_bytes, is_exact=False, is_placed=False, is_shuffled=True)
+    known, placing = distribution_of(found, divided=False, target_bytes=100 * MB, cores=unasked, parts=unasked)
+    assert known == Distribution(None, shuffled=False)
+    assert placing.way is Placing.IN_PLACE
+    assert distribution_of(found, divided=True, target_bytes=100 * MB, cores=lambda: 2)[0].shuffled is (size_bytes != 1)

@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import decode_bucket
 from hive_acid.ids import WriteId
 from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm.frames.classic import frame_in_jvm
+from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.plans.tasks import Estimate, distribution_of
 from hive_acid.spark.write.distribution import Distributor, estimated, parsed, parts_of
 from hive_acid.spark.write.layout import Layout, Write
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import last_write
 
@@ -112,20 +114,26 @@ def test_spark_tells_in_how_many_tasks_rows_come(spark: SparkSession, tmp_path: 
     spark.range(0, 1000, 1, 5).write.parquet(str(tmp_path / "p"))
     files = spark.read.parquet(str(tmp_path / "p"))
     three = spark.range(0, 10, 1, 3)
+
+    def counted(frame: DataFrame) -> int | None:
+        return parts_of(frame, estimated(frame).leaves)
+
     for frame in (
         files,
         files.selectExpr("id + 1 AS id"),
+        files.where("id > 7"),
+        files.join(spark.range(3).hint("broadcast"), "id"),
         three.unionByName(files),
         spark.createDataFrame([(1,), (2,)], "id int"),
         three.localCheckpoint(),
     ):
-        known = parts_of(frame)
+        known = counted(frame)
         assert known == (None if frame_in_jvm(frame) is None else frame.rdd.getNumPartitions())
     for frame in (three.cache(), spark.sql("SELECT (SELECT max(id) FROM range(5)) AS id FROM range(7)")):
-        known = parts_of(frame)
+        known = counted(frame)
         assert known is None or known == frame.rdd.getNumPartitions()
     three.unpersist()
-    assert parts_of(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")) is None  # fails in the planning
+    assert counted(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")) is None  # fails in the planning
 
 
 def test_large_rows_are_written_in_the_tasks_that_they_come_in(acid: AcidSession, spark: SparkSession) -> None:
@@ -141,6 +149,67 @@ def test_large_rows_are_written_in_the_tasks_that_they_come_in(acid: AcidSession
     assert written.distinct().count() == len(list(location_of(acid, "d.t").rglob("bucket_*")))
 
 
+SHAPES = {
+    "SELECT * FROM src": "scan",
+    "SELECT * FROM src WHERE id % 3 = 1": "scan",
+    "SELECT * FROM old WHERE id > 700": "scan",
+    "SELECT id, s FROM (SELECT id, explode(array(s, s)) s FROM src)": "scan",
+    "SELECT * FROM src WHERE id % 3 = 0 UNION ALL SELECT * FROM old WHERE id % 2 = 0": "scan",
+    "SELECT /*+ broadcast(few) */ src.* FROM src JOIN few ON id = k": "scan",
+    "SELECT * FROM src WHERE id IN (SELECT k FROM few)": "scan",
+    "SELECT * FROM old WHERE NOT EXISTS (SELECT 1 FROM few WHERE k = id)": "scan",
+    "SELECT /*+ merge(few) */ src.* FROM src JOIN few ON id = k": "shuffle",
+    "SELECT id, max(s) s FROM old GROUP BY id": "shuffle",
+    "SELECT DISTINCT * FROM src": "shuffle",
+    "SELECT id, s FROM (SELECT *, row_number() OVER (PARTITION BY s ORDER BY id) r FROM src) WHERE r > 1": "shuffle",
+    "SELECT * FROM src UNION SELECT * FROM old": "shuffle",
+    "SELECT * FROM src ORDER BY s, id": "shuffle",
+    "SELECT * FROM old WHERE id > (SELECT avg(k) FROM few)": "other tasks",
+    "SELECT id, s FROM (SELECT *, row_number() OVER (ORDER BY id) r FROM src) WHERE r % 2 = 1": "other tasks",
+    "SELECT /*+ repartition(3) */ * FROM src": "shuffle",
+}
+"""Queries, and out of what their rows come in the tasks that write them."""
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_rows_of_a_query_are_written_in_its_own_tasks(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """As many files as Spark has tasks for the query, without a shuffle more: of each row once, by an id of its own."""
+    spark.range(0, 2000, 1, 5).selectExpr("id", "concat('s', id % 50) s").write.parquet(str(tmp_path / "src"))
+    acid.create_table("d.old", {"id": "bigint", "s": "string"})
+    for start in (0, 1000, 2000):
+        acid.insert("d.old", spark.range(start, start + 1000).selectExpr("id", "concat('s', id % 50) s"))
+    acid.delete("d.old", "id % 7 = 0")
+    acid.create_table("d.t", {"id": "bigint", "s": "string"})
+    spark.read.parquet(str(tmp_path / "src")).createOrReplaceTempView("src")
+    acid.table("d.old").createOrReplaceTempView("old")
+    spark.range(0, 3000, 11).selectExpr("id k").createOrReplaceTempView("few")
+    monkeypatch.setattr("hive_acid.spark.plans.tasks._OPENED_BYTES", 100)
+    monkeypatch.setattr("hive_acid.spark.plans.tasks.SMALLEST_PART_BYTES", 1000)
+    by_files = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBytes": "9000"}
+    with configured(spark, {**by_files, "spark.sql.adaptive.enabled": "true"}), limited(acid, **WRITTEN):
+        frame = spark.sql(text)
+        expected = sorted(map(tuple, frame.collect()))
+        assert acid.insert("d.t", frame) == len(expected)
+        plan = last_write(spark).text
+        parts = frame.rdd.getNumPartitions()
+    rows = acid.table("d.t", row_id=True)
+    assert sorted(map(tuple, rows.select("id", "s").collect())) == expected
+    assert rows.select("ROW__ID.*").distinct().count() == len(expected)
+    files = list(location_of(acid, "d.t").rglob("bucket_*"))
+    if SHAPES[text] == "other tasks":
+        assert "REBALANCE" in plan or "Coalesce (" in plan
+        return
+    assert "REBALANCE" not in plan
+    assert "Coalesce (" not in plan
+    assert len(files) == parts
+    assert SHAPES[text] == "shuffle" or parts > 1
+    if "ORDER BY s, id" in text:
+        in_files = rows.selectExpr("ROW__ID.bucketId b", "ROW__ID.rowId r", "s", "id").orderBy("b", "r").collect()
+        assert [(row.s, row.id) for row in in_files] == sorted((text, number) for number, text in expected)
+
+
 def test_the_plan_of_a_cached_frame_is_not_looked_into() -> None:
     text = """== Optimized Logical Plan ==
 Project [(id#1L + 1) AS id#2L], Statistics(sizeInBytes=7.8 KiB)
@@ -149,5 +218,7 @@ Project [(id#1L + 1) AS id#2L], Statistics(sizeInBytes=7.8 KiB)
 
 == Physical Plan ==
 """
-    assert parsed(text) == Estimate(7987, is_exact=True, is_placed=False)
-    assert parsed(text.replace("Project", "Generate")) == Estimate(None, is_exact=False, is_placed=False)
+    assert parsed(text) == Estimate(7987, is_exact=True, is_placed=False, read_bytes=7987)
+    assert parsed(text.replace("Project", "Generate")) == Estimate(
+        None, is_exact=False, is_placed=False, read_bytes=7987
+    )

@@ -18,7 +18,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.change.changes import Replaced, change_events, deletions
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_deletes, why_not_written_here
-from hive_acid.spark.change.source import Join, kept, matched
+from hive_acid.spark.change.source import Join, KeptSource, kept, matched
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import Expression, expression, text_of
@@ -26,7 +26,7 @@ from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.jvm.frames.projection import projected
-from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
+from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.literal_hoisting import with_hoisted_literals, with_hoisted_values
@@ -67,10 +67,10 @@ def delete(
     else:
         condition = _Condition.of(statement, where, target_alias)
         rows, known, left_out = condition.of_delete()
-    moved = source is not None and source.way is not SourceJoin.BROADCAST
+    moved = source is not None and not source.is_broadcast
     facts = ChangeFacts(
         None if moved else statement.tasks,
-        source,
+        source.join if source is not None else None,
         deletes_only=True,
         file_is_statement=layout_of(table) is Layout.STATEMENTS,
     )
@@ -78,6 +78,8 @@ def delete(
 
     def run() -> int:
         write = statement.write()
+        if statement.reads_nothing or (source is not None and not source.rows):
+            return statement.change({}, {}, write).deletes
         left = rows
         if plan.by_client:
             with column_errors(table), statement.reading():
@@ -125,6 +127,8 @@ def update(
 
     def run() -> int:
         write = statement.write()
+        if statement.reads_nothing:
+            return statement.change({}, {}, write).inserts
         if plan.by_client:
             with column_errors(table), statement.reading():
                 changes = driver_changes(rows, table, write.write_id, context.limits)
@@ -203,8 +207,8 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
         return analysed(filtered(target, hoisted))
 
 
-def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, Choice[SourceJoin]]:
-    """The rows of a statement's target for which some row of the source fulfils ON and `where`; how they are joined."""
+def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, KeptSource]:
+    """The rows of a statement's target for which some row of the source fulfils ON and `where`; and the source."""
     with column_errors(statement.table):
         context = statement.context
         source = kept(join, statement.table, context.limits, is_computed=context.computes_sources)
@@ -215,7 +219,7 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         wanted = all_of((source.matched, said))
         rows = beside(statement.target(wanted=wanted, chosen=True), parts)
         target = rows.alias(join.target_alias)
-        return analysed(target.join(source.joined(), condition, "left_semi")), source.join
+        return analysed(target.join(source.joined(), condition, "left_semi")), source
 
 
 def moved_key(key: Column, old: str, old_text: str, new: str) -> str:

@@ -99,6 +99,10 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
         analysed(found.frame)
 
     def run() -> RowCounts:
+        # Clauses BY SOURCE are for rows that meet none of its rows, too.
+        meets_none = not source.rows and not builder.by_source
+        if meets_none or (statement.reads_nothing and not builder.not_matched):
+            return _row_counts(statement.change({}, {}, statement.write()), 0)
         if builder.not_matched:
             NewMatches.look(context, begun, partial(matched, join=builder.join, source=source.joined(), table=table))
         write = statement.write()

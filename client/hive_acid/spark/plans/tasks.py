@@ -24,6 +24,11 @@ _MORE_FILES = 2
 _SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
 """By Spark's defaults, the most that a task reads, and what each file counts on top of its size."""
 
+_MOST_IN_PLACE = 16
+"""Up to so many tasks write their rows without a shuffle if each has `_OPENED_BYTES`, in the mean, before a query drops
+some of them: if it drops nearly all, there are so many small files.
+"""
+
 
 class Tasks(enum.Enum):
     """In how many tasks a table is read for a change."""
@@ -43,13 +48,19 @@ class Estimate(NamedTuple):
     """What is known of a frame before it runs.
 
     `size_bytes` is the most that it can have, None if unknown; `is_exact` says that no row is dropped on the way;
-    `is_placed` that the user has chosen the number of parts; `is_given` that all rows stand in the plan.
+    `is_placed` that the user has chosen the number of parts; `is_given` that all rows stand in the plan; `is_shuffled`
+    that each row comes out of a shuffle of the query's own, whose parts Spark makes as large as it likes. `read_bytes`
+    is what its sources have, None if unknown, and `leaves` says of each whether it is read in the tasks in which the
+    rows come.
     """
 
     size_bytes: int | None
     is_exact: bool
     is_placed: bool
     is_given: bool = False
+    is_shuffled: bool = False
+    read_bytes: int | None = None
+    leaves: tuple[bool, ...] = ()
 
 
 class Distribution(NamedTuple):
@@ -74,20 +85,33 @@ def distribution_of(
     """
     if found.is_placed:
         return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, "the query has placed them")
-    if found.size_bytes is None:
+    if found.is_shuffled and not divided:
+        why = "they come out of a shuffle of the query, in parts that Spark chooses by what they hold"
+        return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, why)
+    tasks = None if found.size_bytes is None else _tasks(found.size_bytes, target_bytes, cores)
+    most = 0 if divided else _most_in_place(found, tasks)
+    if most > 1 and (known := parts()) is not None and known <= most:
+        of = found.read_bytes if found.size_bytes is None else found.size_bytes
+        about = f"{size(of or 0)} in {counted(known, 'task')}, as they come"
+        return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, about)
+    if tasks is None or found.size_bytes is None:
         why = "Spark knows no size of the query's result, and chooses by what the shuffle holds"
         return Distribution(None, shuffled=True), Choice(Placing.SHUFFLED, why)
-    tasks = _tasks(found.size_bytes, target_bytes, cores)
     about = f"{size(found.size_bytes)}{'' if found.is_exact else ' at most'} in {counted(tasks, 'task')}"
     if tasks > 1 and not found.is_exact:
         return Distribution(tasks, shuffled=True), Choice(Placing.SHUFFLED, about)
     if tasks > FILES_PER_PARTITION and divided:
         why = f"{about}, of which each has all partitions"
         return Distribution(tasks, shuffled=True), Choice(Placing.SHUFFLED, why)
-    if tasks > 1 and not divided and (known := parts()) is not None and known <= tasks * _MORE_FILES:
-        about = f"{size(found.size_bytes)} in {counted(known, 'task')}, as they come"
-        return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, about)
     return Distribution(tasks, shuffled=False), Choice(Placing.IN_PLACE, about)
+
+
+def _most_in_place(found: Estimate, tasks: int | None) -> int:
+    """In how many tasks rows may come that are written there; `tasks` is how many are wanted, if that is known."""
+    if found.is_exact and tasks is not None and tasks > 1:
+        return tasks * _MORE_FILES  # to put them together is no shuffle
+    size_bytes = found.read_bytes if found.size_bytes is None else found.size_bytes
+    return min(_MOST_IN_PLACE, (size_bytes or 0) // _OPENED_BYTES)
 
 
 def _tasks(size_bytes: int, target_bytes: int, cores: Callable[[], int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -104,6 +105,11 @@ def plan_of(
     `in_one_directory` says that there is no room for several statements, which the layout may want; `estimate` is what
     is known of them already, else Spark is asked; `unwritable` finds out why the client cannot write them.
     """
+
+    @cache
+    def known() -> Estimate:
+        return estimated(values) if estimate is None else estimate
+
     return insert_plan(
         verb,
         table.full_name,
@@ -111,10 +117,10 @@ def plan_of(
         one_file=in_one_directory and layout_of(table) is Layout.STATEMENTS,
         divided=bool(table.partition_keys),
         columns=len(table.all_columns),
-        estimate=lambda: estimated(values) if estimate is None else estimate,
+        estimate=known,
         target_bytes=context.distributor.target_bytes,
         cores=context.distributor.cores,
-        parts=lambda: parts_of(values),
+        parts=lambda: parts_of(values, known().leaves),
         unwritable=unwritable,
         limits=context.limits,
     )

@@ -435,6 +435,11 @@ class Statement:
         """Whether the files of `target` are so few or small that each task may write files of its own."""
         return self.context.distributor.reads_in(self._sizes)
 
+    @property
+    def reads_nothing(self) -> bool:
+        """Whether no file is left that `target` reads, by what was wanted of it: so it has no row."""
+        return self._found is not None and not self._sizes
+
     @contextmanager
     def reading(self, *, joined: bool = False) -> Iterator[None]:
         """Within the block a job reads `target` in tasks of even shares, and its plan is made soon, however wide it is.
