@@ -2,7 +2,8 @@
 
 A join finds the pairs of target rows and source rows, and with clauses BY SOURCE the target rows without one. For the
 source rows that are in no pair, those that an insert clause takes join the pairs in one shuffle by source row: one
-that meets a pair there is not inserted. So nothing is read or kept twice (data-path.md §5).
+that meets a pair there is not inserted. Where both sides of the join are shuffled by what ON compares anyway, it is an
+outer one, which tells them by itself. So nothing is read or kept twice (data-path.md §5).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -57,7 +58,8 @@ _IS_MARK = "__acid_is_mark"
 _OF_SOURCE = f"hash({SOURCE_ROW})"
 """A whole number of each source row."""
 
-_FIELD = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", re.ASCII)
+_FIELD = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
+_QUOTED_FIELD = re.compile(r"`(?:[^`]|``)+`\.`(?:[^`]|``)+`")
 """A column with the name of its table, which needs no parser of its own."""
 
 
@@ -89,6 +91,7 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             deletes_only=not inserts,
             unwritable=partial(why_not_written_here, context.spark, table),
             merges=True,
+            inserts=bool(builder.not_matched),
             clustered=bool(table.bucket_columns),
             file_is_statement=layout_of(table) is Layout.STATEMENTS,
             once=once,
@@ -152,21 +155,24 @@ class _Merge:
         self._builder = builder
         self._source = source
         self._names = builder.join.names(self._table)
-        self._every = self._pairs()
-        if builder.not_matched:
-            self._every = self._every.unionByName(self._candidates())
 
     def changed(self) -> Replaced:
         """All rows that are changed or new, with what becomes of each."""
-        if self._builder.not_matched:
-            return self._replaced(self._without_matched(self._every))
-        return self._replaced(self._every.where(f"{_KINDS} IS NOT NULL"))
+        if not self._builder.not_matched:
+            return self._replaced(self._pairs().where(f"{_KINDS} IS NOT NULL"))
+        if self._source.is_shuffled_by_key and not self._builder.by_source:
+            return self._replaced(self._met_or_new().where(f"{_KINDS} IS NOT NULL"))
+        return self._replaced(self._without_matched(self._pairs_and_candidates))
 
     def candidates(self) -> Replaced:
         """As `changed`, with new rows of which some are not to be inserted: it is to be found out of which."""
         if self._builder.not_matched:
-            return self._replaced(self._every, SourceColumns(SOURCE_ROW, _IS_PAIR))
+            return self._replaced(self._pairs_and_candidates, SourceColumns(SOURCE_ROW, _IS_PAIR))
         return self.changed()
+
+    @cached_property
+    def _pairs_and_candidates(self) -> DataFrame:
+        return self._pairs().unionByName(self._candidates())
 
     def _replaced(self, rows: DataFrame, source: SourceColumns | None = None) -> Replaced:
         rows = self._checked(rows)
@@ -190,42 +196,80 @@ class _Merge:
     def _pairs(self) -> DataFrame:
         """Target rows with what becomes of each, and the source row that says so; nothing for those left alone."""
         builder, table = self._builder, self._table
-        target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
-        how = "left" if builder.by_source else "inner"
-        meant = builder.join.meant(builder.join.on, table)
-        on = expression(builder.join.hoisted(meant, table))
-        pairs = beside(target, meant).alias(builder.join.target_alias).join(self._source.joined(), on, how)
-        clauses = [
-            *(
-                self._hoisted(_with_condition(one, builder.join.meant, table), LITERAL_COLUMN)
-                for one in builder.resolved(builder.matched, table)
-            ),
-            *(
+        taken, clauses = self._joined("left" if builder.by_source else "inner", f"{SOURCE_ROW} IS NOT NULL")
+        if builder.by_source:
+            first = len(clauses)
+            clauses += (
                 self._hoisted(_with_condition(one, builder.join.meant_alone, table), LITERAL_COLUMN)
                 for one in builder.resolved(builder.by_source, table)
-            ),
-        ]
-        first = len(builder.matched)
-        taken = _with_clause(pairs, clauses[:first], f"{SOURCE_ROW} IS NOT NULL")
-        taken = _with_raw_values(taken, clauses[:first])
-        if builder.by_source:
-            taken = self._with_raw_values_by_source(taken, clauses[first:], first)
+            )
+            taken = self._with_raw_values_by_source(taken, clauses, first)
         new = _NewRow(table, taken, clauses, self._target_column)
         keys = (
             moved_key(key, self._target_column(key), text, new.value(key)) if new.assigns(key) else text
             for key, text in zip(table.partition_keys, self._statement.keys, strict=True)
         )
-        deleted = _numbers(number for number, clause in enumerate(clauses) if clause.values is None)
         return projected(
             new.frame,
             SOURCE_ROW,
             f"true AS {_IS_PAIR}",
-            f"CASE WHEN {_CLAUSE} IN ({deleted}) THEN array('{DELETE}') "
-            f"WHEN {_CLAUSE} IS NOT NULL THEN array('{DELETE}', '{INSERT}') END AS {_KINDS}",
+            f"{_kinds(clauses)} AS {_KINDS}",
             *self._statement.keys,
             *(f"{text} AS {quoted(_new_key(key))}" for text, key in zip(keys, table.partition_keys, strict=True)),
             *self._typed_keys(new.value),
             *KEY_COLUMNS,
+            f"{new.row()} AS {_NEW_ROW}",
+        )
+
+    def _joined(self, how: str, is_pair: str) -> tuple[DataFrame, list[Clause]]:
+        """The target joined with the source, with the clauses that are for pairs and what they make of these."""
+        builder, table = self._builder, self._table
+        target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
+        meant = builder.join.meant(builder.join.on, table)
+        on = expression(builder.join.hoisted(meant, table))
+        pairs = beside(target, meant).alias(builder.join.target_alias).join(self._source.joined(), on, how)
+        clauses = [
+            self._hoisted(_with_condition(one, builder.join.meant, table), LITERAL_COLUMN)
+            for one in builder.resolved(builder.matched, table)
+        ]
+        return _with_raw_values(_with_clause(pairs, clauses, is_pair), clauses), clauses
+
+    def _met_or_new(self) -> DataFrame:
+        """As `_pairs` and `_candidates`, without those that are not to be inserted.
+
+        A source row that meets no row of the table comes alone. Clauses that insert know the source alone, so the
+        columns of the table get names of ours before.
+        """
+        builder, table = self._builder, self._table
+        is_pair = f"{KEY_COLUMNS[0]} IS NOT NULL"
+        taken, matched = self._joined("right", is_pair)
+        raw = [quoted(name) for name in taken.columns if name.startswith(_RAW)]
+        old = [f"{self._target_column(column)} AS {quoted(_old(column))}" for column in table.all_columns]
+        ids = [_CLAUSE, *self._statement.keys, *KEY_COLUMNS]
+        alone = projected(taken, f"{quoted(self._source.alias)}.*", *raw, *old, *ids)
+        inserts = [self._hoisted(one, _OF_SOURCE) for one in builder.resolved(builder.not_matched, table)]
+        clauses, first = [*matched, *inserts], len(matched)
+        with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
+            chosen = F.coalesce(F.col(_CLAUSE), _clause(inserts, f"{KEY_COLUMNS[0]} IS NULL", first))
+            found = alone.withColumn(_CLAUSE, chosen).where(f"{_CLAUSE} IS NOT NULL")
+            found = analysed(_with_raw_values(found, clauses, first))
+        # Of rows that are new the table's columns are null.
+        new = _NewRow(table, found, clauses, lambda column: quoted(_old(column)))
+        keys = []
+        for key, text in zip(table.partition_keys, self._statement.keys, strict=True):
+            value = new.value(key)
+            moved = moved_key(key, quoted(_old(key)), text, value) if new.assigns(key) else text
+            keys.append(f"if({is_pair}, {moved}, {key_text(key, value)}) AS {quoted(_new_key(key))}")
+        return projected(
+            new.frame,
+            SOURCE_ROW,
+            f"{is_pair} AS {_IS_PAIR}",
+            f"if({is_pair}, {_kinds(matched)}, array('{INSERT}')) AS {_KINDS}",
+            *self._statement.keys,
+            *keys,
+            *self._typed_keys(new.value),
+            *KEY_COLUMNS[:-1],
+            f"if({is_pair}, {KEY_COLUMNS[-1]}, {SOURCE_ROW}) AS {KEY_COLUMNS[-1]}",
             f"{new.row()} AS {_NEW_ROW}",
         )
 
@@ -239,7 +283,7 @@ class _Merge:
         ours = [quoted(name) for name in taken.columns if name.startswith(_RAW) or name in (SOURCE_ROW, _CLAUSE)]
         alone = projected(taken, f"{target}.*", *ours)
         with _clauses_know("NOT MATCHED BY SOURCE", "the rows of the table alone, not the source", self._table):
-            chosen = F.coalesce(F.col(_CLAUSE), _clause(clauses, f"{SOURCE_ROW} IS NULL", first))
+            chosen = F.coalesce(F.col(_CLAUSE), _clause(clauses[first:], f"{SOURCE_ROW} IS NULL", first))
             return analysed(_with_raw_values(alone.withColumn(_CLAUSE, chosen), clauses, first))
 
     def _wanted(self) -> Predicate | None:
@@ -270,14 +314,14 @@ class _Merge:
         clauses = [self._hoisted(one, _OF_SOURCE) for one in builder.resolved(builder.not_matched, table)]
         source = self._source.frame.alias(self._source.alias)
         unassigned = [
-            F.lit(None).cast(spark_type(column.type)).alias(_null(column))
+            F.lit(None).cast(spark_type(column.type)).alias(_old(column))
             for column in table.all_columns
             if any(column.name not in (clause.values or {}) for clause in clauses)
         ]
         with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
             taken = _with_clause(source, clauses, "true").where(f"{_CLAUSE} IS NOT NULL")
             taken = analysed(_with_raw_values(taken.select("*", *unassigned) if unassigned else taken, clauses))
-        new = _NewRow(table, taken, clauses, lambda column: quoted(_null(column)))
+        new = _NewRow(table, taken, clauses, lambda column: quoted(_old(column)))
         return projected(
             new.frame,
             SOURCE_ROW,
@@ -348,17 +392,19 @@ class _NewRow:
         self._old = old
         types = {field.name: field.dataType for field in raw.schema.fields}
         columns = {column.name: column for column in table.all_columns}
+        self._assigning = [number for number, clause in enumerate(clauses) if clause.values is not None]
         self._stored: dict[tuple[int, str], str] = {}
         converted = []
         for number, clause in enumerate(clauses):
-            for name in clause.values or {}:
-                given = _new(number, name)
+            for name, value in (clause.values or {}).items():
+                given = _new(number, name, value)
                 self._stored[number, name] = quoted(given)
                 if not is_stored_as_is(table, columns[name], types[given]):
-                    # A value of a clause that does not apply is null and takes no part.
-                    stored = assign(raw.sparkSession, table, columns[name], quoted(given), types[given])
-                    converted.append(f"{stored} AS {quoted(f'{given}_stored')}")
-                    self._stored[number, name] = quoted(f"{given}_stored")
+                    # Of a clause that does not apply a value is null and takes no part: it may not fit.
+                    applied = f"CASE WHEN {_CLAUSE} = {number} THEN {quoted(given)} END"
+                    stored = assign(raw.sparkSession, table, columns[name], applied, types[given])
+                    self._stored[number, name] = quoted(f"{_RAW}{number}_{name}_stored")
+                    converted.append(f"{stored} AS {self._stored[number, name]}")
         self.frame = projected(raw, "*", *converted) if converted else raw
 
     def assigns(self, column: catalog.Column) -> bool:
@@ -374,15 +420,27 @@ class _NewRow:
         ]
         if not given:
             return self._old(column)
-        # Where no clause applies nobody asks for a value.
+        # Where no clause applies nobody asks for a value, nor where one deletes. (Of a key it becomes a text.)
+        found = {self._stored.get((number, column.name)) for number in self._assigning}
+        if len(found) == 1 and None not in found and column in self._table.columns:
+            return str(found.pop())
         otherwise = f" ELSE {self._old(column)}" if len(given) < len(self._clauses) else ""
         return f"CASE {_CLAUSE} {' '.join(given)}{otherwise} END"
 
     def row(self) -> str:
         """The new row as a struct, null where the clause deletes and where none applies."""
-        assigning = _numbers(number for number, clause in enumerate(self._clauses) if clause.values is not None)
+        assigning = _numbers(self._assigning)
         fields = (f"{self.value(column)} AS {quoted(column.name)}" for column in self._table.columns)
         return f"CASE WHEN {_CLAUSE} IN ({assigning}) THEN struct({', '.join(fields)}) END"
+
+
+def _kinds(clauses: Sequence[Clause]) -> str:
+    """What happens to a row of the table by the clause that takes it; null where none does."""
+    deleted = _numbers(number for number, clause in enumerate(clauses) if clause.values is None)
+    return (
+        f"CASE WHEN {_CLAUSE} IN ({deleted}) THEN array('{DELETE}') "
+        f"WHEN {_CLAUSE} IS NOT NULL THEN array('{DELETE}', '{INSERT}') END"
+    )
 
 
 def _numbers(numbers: Iterable[int]) -> str:
@@ -414,19 +472,26 @@ def _clause(clauses: Sequence[Clause], kind: str, first: int = 0) -> Column:
 
 
 def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause], first: int = 0) -> DataFrame:
-    """`taken` with each clause's raw values as columns of their own, computed only where the clause applies."""
-    texts, columns = [], {}
-    for number, clause in enumerate(clauses, first):
-        applies = f"{_CLAUSE} = {number}"
+    """`taken` with the raw values of the clauses from the `first` as columns of their own.
+
+    They are computed only where the clause applies, but for columns as they are, which several clauses may share; those
+    of the clauses before are there.
+    """
+    texts: dict[str, str] = {}
+    columns: dict[str, Column] = {}
+    there = {_new(number, *one) for number, of in enumerate(clauses[:first]) for one in (of.values or {}).items()}
+    for number, clause in enumerate(clauses[first:], first):
         for name, value in (clause.values or {}).items():
-            if clause.all_columns:
-                texts.append(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
-            elif isinstance(value, str) and _FIELD.fullmatch(value):
-                of = ".".join(map(quoted, value.split(".")))
-                texts.append(f"CASE WHEN {applies} THEN {of} END AS {quoted(_new(number, name))}")
+            given = _new(number, name, value)
+            if given in there:
+                continue
+            if (column := _column(value)) is not None:
+                texts[given] = column
+            elif clause.all_columns:
+                texts[given] = f"CASE WHEN {_CLAUSE} = {number} THEN {value} END"
             else:
-                columns[_new(number, name)] = F.when(F.expr(applies), expression(value))
-    found = projected(taken, "*", *texts) if texts else taken
+                columns[given] = F.when(F.expr(f"{_CLAUSE} = {number}"), expression(value))
+    found = projected(taken, "*", *(f"{of} AS {quoted(given)}" for given, of in texts.items())) if texts else taken
     return found.withColumns(columns) if columns else found
 
 
@@ -440,12 +505,23 @@ def _clauses_know(clauses: str, what: str, table: Table) -> Iterator[None]:
         raise ColumnError(f"{error} (clauses WHEN {clauses} know {what})") from error
 
 
-def _new(clause: int, name: str) -> str:
-    return f"{_RAW}{clause}_{name}"
+def _new(clause: int, name: str, value: Expression) -> str:
+    """The column with the raw value that a clause gives a column."""
+    column = _column(value)
+    return f"{_RAW}{clause}_{name}" if column is None else f"{_RAW}of_{column.lower()}"
 
 
-def _null(column: catalog.Column) -> str:
-    return f"__acid_null_{column.name}"
+def _column(value: Expression) -> str | None:
+    """A value that is a column as it is, by the name of its table, as SQL; None if it is another one."""
+    if not isinstance(value, str):
+        return None
+    if field := _FIELD.fullmatch(value):
+        return ".".join(map(quoted, field.groups()))
+    return value if _QUOTED_FIELD.fullmatch(value) else None
+
+
+def _old(column: catalog.Column) -> str:
+    return f"__acid_old_{column.name}"
 
 
 def _typed_key(key: catalog.Column) -> str:

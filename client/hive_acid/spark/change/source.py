@@ -124,11 +124,17 @@ class KeptSource:
     join: Choice[SourceJoin]
     matched: Predicate | None
     is_unique: bool = False
+    has_keys: bool = False
 
     @property
     def is_broadcast(self) -> bool:
         """Whether the rows of the table stay in the tasks that read them."""
         return self.join.way is not SourceJoin.SHUFFLED
+
+    @property
+    def is_shuffled_by_key(self) -> bool:
+        """Whether rows of both sides meet in the tasks of a key: of a condition that compares none, all meet all."""
+        return self.join.way is SourceJoin.SHUFFLED and self.has_keys
 
     def joined(self) -> DataFrame:
         """The frame to join with, under its alias; broadcast if it is small."""
@@ -152,21 +158,25 @@ def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_com
     # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
     frame = kept_rows(numbered)
-    found = _few(frame, join.source, keys, limits) or _many(frame, join.source, keys, once=once)
+    found = _few(frame, join.source, keys, limits) or _many(frame, join.source, keys)
     how = source_by(found.rows, found.size_bytes + found.rows * _VALUE_BYTES, limits)
-    unique = once and bool(keys) and found.is_unique
-    return KeptSource(frame, join.source_alias, found.rows, how, all_of((said, *found.bounds)), unique)
+    unique = found.is_unique
+    if unique is None and once and how.way is SourceJoin.BROADCAST:
+        unique = _is_unique(frame, keys)
+    bounds = all_of((said, *found.bounds))
+    return KeptSource(frame, join.source_alias, found.rows, how, bounds, bool(once and keys and unique), bool(keys))
 
 
 class _Measured(NamedTuple):
     """What is known of the rows of a source: how many there are, how large they are, and where the keys lie.
 
-    `is_unique` says that no two have the same keys. Those with a null among them match nothing, and do not count.
+    `is_unique` says that no two have the same keys, None if nobody has looked. Those with a null among them match
+    nothing, and do not count.
     """
 
     rows: int
     size_bytes: int
-    is_unique: bool
+    is_unique: bool | None
     bounds: Sequence[Predicate | None]
 
 
@@ -206,26 +216,36 @@ def _bound(column: Column, values: Any, of: t.DataType) -> Predicate | None:
     return between(column, received(ends["min"], of), received(ends["max"], of))
 
 
-def _many(frame: DataFrame, source: DataFrame, keys: _Keys, *, once: bool) -> _Measured:
-    """Of the kept rows of a source, by a query; with `once` it is looked whether they are unique."""
+def _many(frame: DataFrame, source: DataFrame, keys: _Keys) -> _Measured:
+    """Of the kept rows of a source, by a query."""
     names, types = _names(keys), [spark_type(column.type) for column, _ in keys]
     # All as SQL, since a call to the JVM for each part of each expression takes long for a wide source.
-    distinct = f"count(DISTINCT {', '.join(names)})" if once and names else "NULL"
-    known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names) or 'true'})"
     ends = (
         f"{sent(f'{end}({name})', of)} AS {what}_{position}"
         for position, (name, of) in enumerate(zip(names, types, strict=True))
         for what, end in (("low", "min"), ("high", "max"))
     )
-    counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
-    found = projected(frame, *counted, f"sum({_bytes(source)}) AS bytes", *ends).collect()[0]
+    found = projected(frame, "count(1) AS rows", f"sum({_bytes(source)}) AS bytes", *ends).collect()[0]
     bounds = [
         between(column, *(received(found[f"{end}_{position}"], types[position]) for end in ("low", "high")))
         for position, (column, _) in enumerate(keys)
     ]
-    return _Measured(
-        int(found["rows"]), int(found["bytes"] or 0), found["distinct_keys"] == found["known_keys"], bounds
-    )
+    return _Measured(int(found["rows"]), int(found["bytes"] or 0), None, bounds)
+
+
+def _is_unique(frame: DataFrame, keys: _Keys) -> bool:
+    """Whether no two of the kept rows of a source have the same keys.
+
+    It takes a shuffle of all keys, which pays if changed rows need none then: they do if the source is not broadcast,
+    and if a row is changed twice is found out where they meet.
+    """
+    if not keys:
+        return False
+    names = _names(keys)
+    known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names)})"
+    found = projected(frame, f"count(DISTINCT {', '.join(names)}) AS distinct_keys", f"{known} AS known_keys")
+    of = found.collect()[0]
+    return bool(of["distinct_keys"] == of["known_keys"])
 
 
 def _names(keys: _Keys) -> list[str]:

@@ -82,7 +82,7 @@ class ChangeFacts:
     `tasks` is None where rows leave them anyway, for the join with a source that is not broadcast. `of_all_rows` says
     that nothing limits the rows that are changed. `unwritable` finds out why the client cannot write new rows of the
     table. `once` says that rows are to be found that are changed twice. What a MERGE finds may be new rows, even if
-    none of its clauses inserts any (`merges`).
+    none of its clauses inserts any (`merges`); with `inserts` one does.
     """
 
     tasks: Choice[Tasks] | None
@@ -92,6 +92,7 @@ class ChangeFacts:
     deletes_only: bool = False
     unwritable: Callable[[], str | None] = lambda: None
     merges: bool = False
+    inserts: bool = False
     clustered: bool = False
     file_is_statement: bool = False
     once: bool = False
@@ -114,11 +115,10 @@ def writer_of(facts: ChangeFacts, limits: Limits) -> Choice[Writer]:
         return Choice(Writer.CLIENT, f"up to {counted(limits.driver_deletes, 'row')}; a Spark job if there are more")
     if facts.of_all_rows:
         return Choice(Writer.JOB, "nothing says that few rows are changed")
-    if facts.source_rows > limits.driver_rows:
-        return Choice(
-            Writer.JOB,
-            f"the source has {counted(facts.source_rows, 'row')}, more than {limits.driver_rows:,}",
-        )
+    # Which rows of the source are new is found out here: they come beside the rows that they may match.
+    most = limits.driver_rows // 2 if facts.inserts else limits.driver_rows
+    if facts.source_rows > most:
+        return Choice(Writer.JOB, f"the source has {counted(facts.source_rows, 'row')}, more than {most:,}")
     if why := facts.unwritable():
         return Choice(Writer.JOB, why)
     return Choice(Writer.CLIENT, _few(limits))
