@@ -62,6 +62,7 @@ def test_few_changes_of_small_tables_are_written_by_the_client(facts: ChangeFact
         (replace(MERGE, tasks=None, source=LARGE), "not broadcast"),
         (replace(DELETE, tasks=None, source=LARGE), "not broadcast"),
         (replace(MERGE, source_rows=101), "101 rows, more than 100"),
+        (replace(MERGE, source_rows=51, inserts=True), "51 rows, more than 50"),
         (replace(MERGE, of_all_rows=True), "few rows"),
         (replace(MERGE, deletes_only=True, unwritable=lambda: "no, never"), "no, never"),
     ],
@@ -88,12 +89,19 @@ def test_the_limits_of_what_the_client_brings_are_told() -> None:
         (replace(DELETE, clustered=True), None),
         (replace(MERGE, once=True), "twice"),
         (replace(DELETE, file_is_statement=True), "statement"),
+        (replace(MERGE, only_inserts=True, file_is_statement=True), "statement"),
     ],
 )
 def test_events_of_a_job_are_moved_where_they_have_to_meet(facts: ChangeFacts, moved: str | None) -> None:
     plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
     assert plan.in_place is (moved is None)
     assert (moved or "few tasks") in plan.placing.why
+
+
+@pytest.mark.parametrize("facts", [MERGE, replace(MERGE, tasks=None, source=LARGE), replace(MERGE, tasks=MANY)])
+def test_new_rows_alone_stay_where_they_are(facts: ChangeFacts) -> None:
+    assert "new" in change_plan("MERGE into", "d.t", replace(facts, only_inserts=True), LIMITS).placing.why
+    assert change_plan("MERGE into", "d.t", replace(facts, only_inserts=True), LIMITS).in_place
 
 
 def test_rows_that_are_gone_are_left_out_by_who_knows_them() -> None:

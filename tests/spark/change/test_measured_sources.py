@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import MergeCardinalityError
@@ -131,3 +132,29 @@ def test_no_query_of_several_stages_measures_a_source_of_numbers(
     assert (found.rows, found.is_unique) == (20 * MOST_VALUES, True)
     assert isinstance(found.matched, AllOf)
     assert OneOf("p", (0, 1, 2)) in found.matched.parts
+
+
+@pytest.mark.parametrize(
+    ("asked", "columns"),
+    [
+        ([], "k"),
+        ([None, "s.n < 3", "5"], "k n"),
+        (["upper(V) = 'X'", "t.n * 2"], "k n v"),
+        (["`a b` > 1"], "k"),
+        (["to_json(struct(s.*))"], None),
+        (["hash( * ) = 7"], None),
+        (["count(n, *) > 1"], None),
+        (["a column of Python's"], None),
+    ],
+)
+def test_columns_that_nobody_asks_for_are_not_kept(spark: SparkSession, asked: Any, columns: str | None) -> None:
+    """But those whose names are no words, which may be written in several ways."""
+    asked = [F.col("s.n") > 1 if one == "a column of Python's" else one for one in asked]
+    source = spark.range(9).selectExpr("id k", "id n", "string(id) v", "1 AS `a b`", "2 AS `größe`", "id w")
+    table = Table("d", "t", (Column("k", "bigint"), Column("n", "bigint")))
+    found = kept(Join(source, "t.k = s.k"), table, Limits(), asked=asked)
+    odd = {"a b", "größe", "__acid_source_row"}
+    assert set(found.frame.columns) - odd == set((columns or "k n v w").split())
+    assert odd <= set(found.frame.columns)
+    assert kept(Join(source, "true"), table, Limits(), asked=["1"]).rows == 9
+    assert len(kept(Join(source, "t.k = s.k"), table, Limits()).frame.columns) == 7

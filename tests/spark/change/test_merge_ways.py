@@ -184,3 +184,21 @@ def test_a_merge_is_what_the_model_says(acid: AcidSession, spark: SparkSession, 
     assert ids.distinct().count() == len(expected[1])
     if expected[1]:
         check_table(location_of(acid, "d.t"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_new_rows_alone_are_those_that_match_nothing(acid: AcidSession, spark: SparkSession, way: str) -> None:
+    """Of an unpartitioned table, whose new rows are written where they are found."""
+    acid.create_table("d.t", {"id": "int", "n": "int", "s": "string"})
+    acid.insert("d.t", spark.createDataFrame([(n % 5, n, "old") for n in range(9)], "id int, n int, s string"))
+    source = spark.createDataFrame([(n % 12, n, f"s{n}") for n in range(40)], "id int, n int, s string")
+    values = {"id": "s.id", "s": "concat(s, '!')"}
+    with limited(acid, **WAYS[way]):
+        merged = acid.merge("d.t", source, "t.id = s.id").whenNotMatchedInsert("s.n < 30", values)
+        expected = [(n % 12, None, f"s{n}!") for n in range(30) if n % 12 > 4]
+        assert merged.execute() == (len(expected), 0, 0)
+    found = acid.table("d.t", row_id=True).where("s <> 'old'")
+    assert sorted(map(tuple, found.select("id", "n", "s").collect())) == sorted(expected)
+    assert found.select("ROW__ID.*").distinct().count() == len(expected)
+    assert acid.delete("d.t", "id = 7") == sum(1 for row in expected if row[0] == 7)
+    check_table(location_of(acid, "d.t"))

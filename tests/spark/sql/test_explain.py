@@ -218,7 +218,7 @@ def test_a_merge_says_how_it_is_joined(source: Any, logged: Any) -> None:
     assert "source: broadcast: 3 rows" in plan
     assert CLIENT in plan
     source.limits = Limits(driver_rows=2)
-    assert "written by: a Spark job: the source has 3 rows, more than 2" in logged(text)
+    assert "written by: a Spark job: the source has 3 rows, more than 1" in logged(text)
     source.limits = Limits(broadcast_bytes=1)
     plan = logged(text)
     assert "joined by Spark's choice" in plan
@@ -242,7 +242,7 @@ OF_SOURCES = {
 @pytest.mark.parametrize("text", OF_SOURCES)
 def test_a_source_is_not_computed(source: Any, text: str) -> None:
     """A source that fails when it is computed does not fail EXPLAIN."""
-    rows = "SELECT id, CASE WHEN id = 30 THEN raise_error('computed') ELSE text END AS text FROM d.s"
+    rows = "SELECT CASE WHEN id = 30 THEN int(raise_error('computed')) ELSE id END AS id, text FROM d.s"
     shown = source.sql(f"EXPLAIN {text.replace('{rows}', rows)}").collect()[0].plan
     assert OF_SOURCES[text] in shown
     if "FROM (" not in text[:7]:

@@ -18,7 +18,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.format import rows
 from hive_acid.format.rows import KEY
 from hive_acid.spark.jvm.frames.projection import projected
-from hive_acid.spark.plans.tasks import FILES_PER_PARTITION
+from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Distribution
 from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.hashing import bucket_of
@@ -30,6 +30,7 @@ from hive_acid.spark.write.events import (
     OWN_ROW_ID,
     Events,
     constant,
+    insert_events,
     key_column,
     key_texts,
     sorted_by,
@@ -97,6 +98,14 @@ class Replaced:
         ]
         row = f"CASE WHEN {is_new} THEN {self.row} END AS {ROW_COLUMN}"
         return projected(twice, f"{_KIND} AS {KIND_COLUMN}", *key_texts(placed), *_identity(), row)
+
+    def insertions(self, table: Table, write: Write) -> Events:
+        """As events of an unpartitioned table, in the tasks in which they are, if all rows are only inserted."""
+        columns = [column.name for column in table.columns]
+        values = projected(
+            self.frame, *(f"{of} AS {quoted(name)}" for of, name in zip(self.values, columns, strict=True))
+        )
+        return insert_events(values, columns, (), write, Distribution(None, shuffled=False), sorted_by(table))
 
 
 def change_events(

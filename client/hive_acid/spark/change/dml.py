@@ -211,7 +211,7 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
     """The rows of a statement's target for which some row of the source fulfils ON and `where`; and the source."""
     with column_errors(statement.table):
         context = statement.context
-        source = kept(join, statement.table, context.limits, is_computed=context.computes_sources)
+        source = kept(join, statement.table, context.limits, asked=[where], is_computed=context.computes_sources)
         parts = [join.on] if where is None else [join.on, where]
         meant = (join.hoisted(join.meant(part, statement.table), statement.table) for part in parts)
         condition = reduce(and_, map(expression, meant))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -157,6 +157,13 @@ class MergeBuilder:
     def clauses(self) -> list[Clause]:
         """The clauses of all kinds."""
         return [*self.matched, *self.not_matched, *self.by_source]
+
+    def asked(self, table: Table) -> Iterator[Expression | None]:
+        """What the clauses ask of a pair, or of a source row, of `table` as it is by now."""
+        for clauses in (self.matched, self.not_matched, self.by_source):
+            for clause in self.resolved(clauses, table):
+                yield clause.condition
+                yield from (clause.values or {}).values()
 
     def new_columns(self, table: Table) -> Sequence[catalog.Column]:
         """The columns that schema evolution adds to the table, and those whose structs get more fields by it.

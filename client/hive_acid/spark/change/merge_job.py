@@ -78,11 +78,13 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             builder.join,
             table,
             context.limits,
+            asked=builder.asked(table),
             once=bool(builder.matched),
             is_computed=context.computes_sources,
         )
         rows = _Merge(statement, builder, source)
         once = bool(builder.matched) and not source.is_unique
+        changes = bool(builder.matched or builder.by_source)
         facts = ChangeFacts(
             statement.tasks if source.is_broadcast else None,
             source.join,
@@ -92,6 +94,7 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             unwritable=partial(why_not_written_here, context.spark, table),
             merges=True,
             inserts=bool(builder.not_matched),
+            only_inserts=not (changes or table.partition_keys or table.bucket_columns),
             clustered=bool(table.bucket_columns),
             file_is_statement=layout_of(table) is Layout.STATEMENTS,
             once=once,
@@ -120,16 +123,19 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
                 return _row_counts(counts, brought.updates)
             tell(InsteadPlan(plan.verb, plan.table, brought.why))
             changed = rows.changed()
-        events = change_events(
-            changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
-        )
+        if facts.only_inserts and plan.in_place:
+            events = changed.insertions(table, write)
+        else:
+            events = change_events(
+                changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
+            )
 
         @cache
         def counted() -> Mapping[str, int]:
             return told_counts(events.counts, "nothing was changed; run the statement again")
 
         counts = statement.run(events, write, check=lambda: _refuse_repeated(table, counted().get(REPEATED, 0), verb))
-        return _row_counts(counts, counted()[UPDATES])
+        return _row_counts(counts, counted().get(UPDATES, 0))
 
     return Planned(plan, run, RowCounts(0, 0, 0))
 

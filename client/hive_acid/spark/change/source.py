@@ -6,7 +6,8 @@ decides how it is joined, and which files of the target can hold a match at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from hive_acid.spark.change.brought_rows import brought_rows
 from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_boolean
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.constants import ask_of
-from hive_acid.spark.conditions.expressions import Expression, equal_columns, expression
+from hive_acid.spark.conditions.expressions import Expression, equal_columns, expression, text_of
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.conditions.sql_tokens import Names, known_names
 from hive_acid.spark.jvm.frames.fetched import received, sent
@@ -41,8 +42,16 @@ SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
 
 _VALUE_BYTES = 16
+_MOST_COUNTED = 200_000
+"""Of so many rows it is counted whether their keys are distinct."""
+
 _BYTES = "__acid_bytes"
 _KEY = "__acid_key_{}".format
+_WORD = re.compile(r"\w+")
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ALL_COLUMNS = re.compile(r"[.(,]\s*\*|^\s*\*")
+"""A star that stands for columns, and does not multiply."""
+
 
 _Keys = Sequence[tuple[Column, str]]
 """Columns of the table, and what the source calls its own, where ON compares them without a conversion."""
@@ -141,30 +150,54 @@ class KeptSource:
         return (F.broadcast(self.frame) if self.is_broadcast else self.frame).alias(self.alias)
 
 
-def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_computed: bool = True) -> KeptSource:
+def kept(
+    join: Join,
+    table: Table,
+    limits: Limits,
+    *,
+    asked: Iterable[Expression | None] | None = None,
+    once: bool = False,
+    is_computed: bool = True,
+) -> KeptSource:
     """Compute the source of a join with `table`, and measure it.
 
-    With `once` it is looked at whether a row of the table can match two of the source. One that is not computed, since
+    Only columns are kept that ON may mean, or one of the expressions `asked` of pairs, all if these are not known. With
+    `once` it is looked at whether a row of the table can match two of the source. One that is not computed, since
     the statement is only explained, is of any size. Raises ColumnError for a source with two columns of one name, or
     with one that has the name of ours.
     """
     check_distinct(name.lower() for name in join.source.columns)
     refuse_our_names(join.source.columns)
     keys = list(_comparable_keys(join, table))
-    numbered = projected(join.source, "*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
+    source = join.source if asked is None else _narrow(join, asked)
+    numbered = projected(source, "*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
     said = predicate_of(join.on, table, join.target_alias, join.source.columns, ask=ask_of(join.source.sparkSession))
     if not is_computed:
         return KeptSource(numbered, join.source_alias, 0, source_of_any_size(limits), said)
     # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
     frame = kept_rows(numbered)
-    found = _few(frame, join.source, keys, limits) or _many(frame, join.source, keys)
+    found = _few(frame, source, keys, limits) or _many(frame, source, keys)
     how = source_by(found.rows, found.size_bytes + found.rows * _VALUE_BYTES, limits)
     unique = found.is_unique
-    if unique is None and once and how.way is SourceJoin.BROADCAST:
+    if unique is None and once and how.way is SourceJoin.BROADCAST and found.rows <= _MOST_COUNTED:
         unique = _is_unique(frame, keys)
     bounds = all_of((said, *found.bounds))
     return KeptSource(frame, join.source_alias, found.rows, how, bounds, bool(once and keys and unique), bool(keys))
+
+
+def _narrow(join: Join, asked: Iterable[Expression | None]) -> DataFrame:
+    """The source with those of its columns that ON or `asked` expressions name, in any way in which a text may."""
+    texts = [text_of(one) for one in (join.on, *asked) if one is not None]
+    known = [text for text in texts if text is not None]
+    columns = join.source.columns
+    if len(known) < len(texts) or any(map(_ALL_COLUMNS.search, known)):
+        return join.source
+    words = {word.lower() for text in known for word in _WORD.findall(text)}
+    named = [name for name in columns if name.lower() in words or not _PLAIN.fullmatch(name)]
+    if len(named) == len(columns):
+        return join.source
+    return projected(join.source, *map(quoted, named or columns[:1]))
 
 
 class _Measured(NamedTuple):
@@ -236,8 +269,8 @@ def _many(frame: DataFrame, source: DataFrame, keys: _Keys) -> _Measured:
 def _is_unique(frame: DataFrame, keys: _Keys) -> bool:
     """Whether no two of the kept rows of a source have the same keys.
 
-    It takes a shuffle of all keys, which pays if changed rows need none then: they do if the source is not broadcast,
-    and if a row is changed twice is found out where they meet.
+    It takes a shuffle of all keys, which pays if they are few and changed rows need none then. These do if the source
+    is not broadcast, and whether a row is changed twice is found out where they meet.
     """
     if not keys:
         return False

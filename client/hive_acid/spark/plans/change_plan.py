@@ -82,7 +82,8 @@ class ChangeFacts:
     `tasks` is None where rows leave them anyway, for the join with a source that is not broadcast. `of_all_rows` says
     that nothing limits the rows that are changed. `unwritable` finds out why the client cannot write new rows of the
     table. `once` says that rows are to be found that are changed twice. What a MERGE finds may be new rows, even if
-    none of its clauses inserts any (`merges`); with `inserts` one does.
+    none of its clauses inserts any (`merges`); with `inserts` one does. `only_inserts` says that all rows are new, and
+    of one directory.
     """
 
     tasks: Choice[Tasks] | None
@@ -93,6 +94,7 @@ class ChangeFacts:
     unwritable: Callable[[], str | None] = lambda: None
     merges: bool = False
     inserts: bool = False
+    only_inserts: bool = False
     clustered: bool = False
     file_is_statement: bool = False
     once: bool = False
@@ -126,6 +128,8 @@ def writer_of(facts: ChangeFacts, limits: Limits) -> Choice[Writer]:
 
 def placing_of(facts: ChangeFacts) -> Choice[Placing]:
     """Where a Spark job writes events: each task those that it has, or after a shuffle by bucket."""
+    if facts.only_inserts and not facts.file_is_statement:
+        return Choice(Placing.IN_PLACE, "rows that are new need not meet others")
     if why := _why_moved(facts):
         return Choice(Placing.SHUFFLED, why)
     if facts.clustered and not facts.deletes_only:
