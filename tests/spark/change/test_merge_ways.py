@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_acid.errors import MergeCardinalityError
+from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.spark import AcidSession
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
@@ -202,3 +202,38 @@ def test_new_rows_alone_are_those_that_match_nothing(acid: AcidSession, spark: S
     assert found.select("ROW__ID.*").distinct().count() == len(expected)
     assert acid.delete("d.t", "id = 7") == sum(1 for row in expected if row[0] == 7)
     check_table(location_of(acid, "d.t"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_clause_knows_its_own_side_whatever_others_have_said(
+    acid: AcidSession, spark: SparkSession, way: str
+) -> None:
+    """Also if one that knows both has named the same column before, or a column is a struct called as the source."""
+    acid.create_table("d.t", {"id": "int", "n": "int", "s": "struct<n:int>"})
+    acid.insert(
+        "d.t", spark.sql("SELECT 1 id, 1 n, named_struct('n', 5) s UNION ALL SELECT 7, 7, named_struct('n', 9)")
+    )
+    source = spark.sql("SELECT 1 id, 2 n UNION ALL SELECT 3, 4")
+
+    def merge(alias: str = "s") -> Any:
+        return acid.merge("d.t", source, f"t.id = {alias}.id", source_alias=alias)
+
+    with limited(acid, **WAYS[way]):
+        with pytest.raises(ColumnError, match="NOT MATCHED BY SOURCE know"):
+            merge().whenMatchedUpdate(set={"n": "s.n"}).whenNotMatchedBySourceUpdate(set={"n": "q.n"}).execute()
+        with pytest.raises(ColumnError, match="NOT MATCHED BY SOURCE know"):
+            merge("q").whenMatchedUpdate(set={"n": "q.n"}).whenNotMatchedBySourceUpdate(set={"n": "q.n"}).execute()
+        with pytest.raises(ColumnError, match="NOT MATCHED THEN INSERT know"):
+            merge("q").whenMatchedUpdate(set={"n": "t.n"}).whenNotMatchedInsert(
+                values={"id": "q.id", "n": "t.n"}
+            ).execute()
+        with pytest.raises(ColumnError, match="NOT MATCHED THEN INSERT know"):
+            merge("q").whenMatchedUpdate(set={"n": "s.n"}).whenNotMatchedInsert(
+                values={"id": "q.id", "n": "s.n"}
+            ).execute()
+        both = merge("q").whenMatchedUpdate(set={"n": "s.n"}).whenNotMatchedInsert(values={"id": "Q.id", "n": "`q`.N"})
+        assert both.execute() == (1, 1, 0)
+        by_source = merge("q").whenMatchedUpdate(set={"n": "t.id"})
+        assert by_source.whenNotMatchedBySourceUpdate("t.id = 7", {"n": "s.n"}).execute() == (0, 3, 0)
+    found = sorted((row.id, row.n) for row in acid.table("d.t").collect())
+    assert found == [(1, 1), (3, 3), (7, 9)]

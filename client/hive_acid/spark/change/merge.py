@@ -41,12 +41,14 @@ class RowCounts(NamedTuple):
 class Clause:
     """One WHEN clause: its condition, and the values it assigns; None deletes the row.
 
-    With `all_columns`, the values are the source's, for all columns.
+    With `all_columns`, the values are the source's, for all columns. `knows` are the aliases of what it may speak of,
+    in lower case, once that has been decided.
     """
 
     condition: Expression | None
     values: Mapping[str, Expression] | None
     all_columns: bool = False
+    knows: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -58,8 +58,8 @@ _IS_MARK = "__acid_is_mark"
 _OF_SOURCE = f"hash({SOURCE_ROW})"
 """A whole number of each source row."""
 
-_FIELD = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
-_QUOTED_FIELD = re.compile(r"`(?:[^`]|``)+`\.`(?:[^`]|``)+`")
+_NAME = r"([A-Za-z_]\w*|`(?:[^`]|``)+`)"
+_FIELD = re.compile(rf"{_NAME}\.{_NAME}", re.ASCII)
 """A column with the name of its table, which needs no parser of its own."""
 
 
@@ -161,6 +161,7 @@ class _Merge:
         self._builder = builder
         self._source = source
         self._names = builder.join.names(self._table)
+        self._of_target, self._of_source = builder.join.target_alias.lower(), builder.join.source_alias.lower()
 
     def changed(self) -> Replaced:
         """All rows that are changed or new, with what becomes of each."""
@@ -206,7 +207,7 @@ class _Merge:
         if builder.by_source:
             first = len(clauses)
             clauses += (
-                self._hoisted(_with_condition(one, builder.join.meant_alone, table), LITERAL_COLUMN)
+                self._hoisted(_with_condition(one, builder.join.meant_alone, table), LITERAL_COLUMN, self._of_target)
                 for one in builder.resolved(builder.by_source, table)
             )
             taken = self._with_raw_values_by_source(taken, clauses, first)
@@ -235,7 +236,9 @@ class _Merge:
         on = expression(builder.join.hoisted(meant, table))
         pairs = beside(target, meant).alias(builder.join.target_alias).join(self._source.joined(), on, how)
         clauses = [
-            self._hoisted(_with_condition(one, builder.join.meant, table), LITERAL_COLUMN)
+            self._hoisted(
+                _with_condition(one, builder.join.meant, table), LITERAL_COLUMN, self._of_target, self._of_source
+            )
             for one in builder.resolved(builder.matched, table)
         ]
         return _with_raw_values(_with_clause(pairs, clauses, is_pair), clauses), clauses
@@ -253,7 +256,9 @@ class _Merge:
         old = [f"{self._target_column(column)} AS {quoted(_old(column))}" for column in table.all_columns]
         ids = [_CLAUSE, *self._statement.keys, *KEY_COLUMNS]
         alone = projected(taken, f"{quoted(self._source.alias)}.*", *raw, *old, *ids)
-        inserts = [self._hoisted(one, _OF_SOURCE) for one in builder.resolved(builder.not_matched, table)]
+        inserts = [
+            self._hoisted(one, _OF_SOURCE, self._of_source) for one in builder.resolved(builder.not_matched, table)
+        ]
         clauses, first = [*matched, *inserts], len(matched)
         with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
             chosen = F.coalesce(F.col(_CLAUSE), _clause(inserts, f"{KEY_COLUMNS[0]} IS NULL", first))
@@ -317,7 +322,9 @@ class _Merge:
         They have no identity but their number, which keeps them in order.
         """
         builder, table = self._builder, self._table
-        clauses = [self._hoisted(one, _OF_SOURCE) for one in builder.resolved(builder.not_matched, table)]
+        clauses = [
+            self._hoisted(one, _OF_SOURCE, self._of_source) for one in builder.resolved(builder.not_matched, table)
+        ]
         source = self._source.frame.alias(self._source.alias)
         unassigned = [
             F.lit(None).cast(spark_type(column.type)).alias(_old(column))
@@ -366,8 +373,11 @@ class _Merge:
         met = projected(grouped, "*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
         return met.where(f"NOT {_IS_MARK} AND ({_IS_PAIR} OR NOT __acid_met)")
 
-    def _hoisted(self, clause: Clause, column: str) -> Clause:
-        """`clause` with its literals out of the code that Spark generates (`literal_hoisting`)."""
+    def _hoisted(self, clause: Clause, column: str, *knows: str) -> Clause:
+        """`clause`, which `knows` these aliases, with its literals out of the code that Spark generates
+        (`literal_hoisting`).
+        """
+        clause = replace(clause, knows=frozenset(knows))
         if clause.all_columns and clause.condition is None:
             return clause
 
@@ -402,8 +412,8 @@ class _NewRow:
         self._stored: dict[tuple[int, str], str] = {}
         converted = []
         for number, clause in enumerate(clauses):
-            for name, value in (clause.values or {}).items():
-                given = _new(number, name, value)
+            for name in clause.values or {}:
+                given = _new(number, name, clause)
                 self._stored[number, name] = quoted(given)
                 if not is_stored_as_is(table, columns[name], types[given]):
                     # Of a clause that does not apply a value is null and takes no part: it may not fit.
@@ -485,13 +495,13 @@ def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause], first: int = 0
     """
     texts: dict[str, str] = {}
     columns: dict[str, Column] = {}
-    there = {_new(number, *one) for number, of in enumerate(clauses[:first]) for one in (of.values or {}).items()}
+    there = {_new(number, name, of) for number, of in enumerate(clauses[:first]) for name in of.values or {}}
     for number, clause in enumerate(clauses[first:], first):
         for name, value in (clause.values or {}).items():
-            given = _new(number, name, value)
+            given = _new(number, name, clause)
             if given in there:
                 continue
-            if (column := _column(value)) is not None:
+            if (column := _column(value, clause)) is not None:
                 texts[given] = column
             elif clause.all_columns:
                 texts[given] = f"CASE WHEN {_CLAUSE} = {number} THEN {value} END"
@@ -511,19 +521,19 @@ def _clauses_know(clauses: str, what: str, table: Table) -> Iterator[None]:
         raise ColumnError(f"{error} (clauses WHEN {clauses} know {what})") from error
 
 
-def _new(clause: int, name: str, value: Expression) -> str:
-    """The column with the raw value that a clause gives a column."""
-    column = _column(value)
-    return f"{_RAW}{clause}_{name}" if column is None else f"{_RAW}of_{column.lower()}"
+def _new(number: int, name: str, clause: Clause) -> str:
+    """The column with the raw value that the clause of a number gives a column."""
+    column = _column((clause.values or {})[name], clause)
+    return f"{_RAW}{number}_{name}" if column is None else f"{_RAW}of_{column.lower()}"
 
 
-def _column(value: Expression) -> str | None:
-    """A value that is a column as it is, by the name of its table, as SQL; None if it is another one."""
-    if not isinstance(value, str):
+def _column(value: Expression, clause: Clause) -> str | None:
+    """The value of a clause if it is a column as it is, by an alias that the clause knows, as SQL; else None."""
+    found = _FIELD.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
         return None
-    if field := _FIELD.fullmatch(value):
-        return ".".join(map(quoted, field.groups()))
-    return value if _QUOTED_FIELD.fullmatch(value) else None
+    alias, name = (part[1:-1].replace("``", "`") if part.startswith("`") else part for part in found.groups())
+    return f"{quoted(alias)}.{quoted(name)}" if alias.lower() in clause.knows else None
 
 
 def _old(column: catalog.Column) -> str:
