@@ -105,6 +105,10 @@ def test_of_few_rows_nobody_asks_in_how_many_tasks_they_come() -> None:
         (None, 12 * MB, 4, False, Distribution(None, shuffled=True)),
         (None, 12 * MB, 3, True, Distribution(None, shuffled=True)),
         (None, None, 2, False, Distribution(None, shuffled=True)),
+        (None, None, 1, False, Distribution(None, shuffled=False)),
+        (None, 1, 1, True, Distribution(None, shuffled=True)),
+        (3000 * MB, 3000 * MB, 2, False, Distribution(30, shuffled=True)),
+        (None, 3000 * MB, 2, False, Distribution(None, shuffled=True)),
     ],
 )
 def test_rows_of_which_some_are_dropped_stay_in_few_tasks_of_some_size(

@@ -59,6 +59,7 @@ def main() -> int:
     )
     parser.add_argument("--conditions", action="store_true", help="also UPDATE and DELETE by conditions of every type")
     parser.add_argument("--merges", action="store_true", help="also MERGE of all columns, of two, from Parquet, cached")
+    parser.add_argument("--bulk", action="store_true", help="also MERGE of a third as many rows, and INSERT of queries")
     parser.add_argument("--small", action="store_true", help="also statements on a table of 1,000 rows")
     parser.add_argument("--first", action="store_true", help="also the first statement of sessions of their own")
     parser.add_argument(
@@ -147,6 +148,7 @@ def _order(options: argparse.Namespace, names: list[str], work: Path, uri: str, 
         "writers": options.writers,
         "conditions": options.conditions,
         "merges": options.merges,
+        "bulk": options.bulk,
         "small": options.small,
         "tuned": options.tuned,
         "first_statements": options.first,

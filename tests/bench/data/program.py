@@ -21,7 +21,7 @@ from tests.bench.data.contestants import Contestant, contestant, settings
 from tests.bench.data.lifecycle import Clock, Cost, State, deleted, live
 from tests.bench.data.orders import orders
 from tests.bench.data.planning import planned
-from tests.bench.data.statements import conditions, first, merges, small
+from tests.bench.data.statements import bulk, conditions, first, merges, small
 from tests.bench.data.writers import written
 from tests.waiting import comes
 
@@ -106,6 +106,8 @@ def _statements(
         yield from conditions(spark, one, clock, order["rows"], times)
     if order["merges"]:
         yield from merges(spark, one, clock, order["root"], order["rows"], times)
+    if order["bulk"]:
+        yield from bulk(spark, one, clock, order["root"], order["rows"], times)
     if order["small"]:
         yield from small(spark, one, clock, times * 5)
 

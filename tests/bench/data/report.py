@@ -16,7 +16,7 @@ PEER = "iceberg"
 
 LIFE = ("load", "clean:", *CHANGES, "changed:", "compaction", "compacted:")
 DELETED = ("1 % deleted:", "1 % in a tenth of the files:", "10 % deleted:")
-STATEMENTS = ("UPDATE by", "DELETE by", "MERGE of", "small:", "first of a session:")
+STATEMENTS = ("UPDATE by", "DELETE by", "MERGE of", "INSERT of", "small:", "first of a session:")
 """By what the names of steps begin that a table has."""
 
 _ROUNDED = 0.005

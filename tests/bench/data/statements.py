@@ -69,6 +69,35 @@ def merges(
                 yield from costs
 
 
+def bulk(
+    spark: SparkSession, contestant: Contestant, clock: Clock, root: str, rows: int, times: int
+) -> Iterator[tuple[str, Cost]]:
+    """MERGE of a third as many rows as there are, half of them new; and INSERT of queries. All read Parquet."""
+    parquet = f"{root}/{contestant.name}-bulk"
+    orders(spark, rows).write.parquet(f"{parquet}/all")
+    orders(spark, rows // 3, rows - rows // 6).write.parquet(f"{parquet}/third")
+    spark.range(0, rows, 3).withColumnRenamed("id", "key").write.parquet(f"{parquet}/keys")
+    every, third, keys = (spark.read.parquet(f"{parquet}/{name}") for name in ("all", "third", "keys"))
+    groups = [F.max(name).alias(name) for name in every.columns if name != "o_id"]
+    queries = {
+        "a third by a condition": every.where("o_id % 3 = 1"),
+        "a third by a broadcast join": every.join(F.broadcast(keys), every["o_id"] == keys["key"]).drop("key"),
+        "groups of all columns": every.groupBy("o_id").agg(*groups),
+    }
+    for turn in range(times + 1):
+        costs = []
+        for what, all_columns in (("two columns", False), ("all columns", True)):
+            contestant.new_table()
+            contestant.load(every)
+            step = clock.cost(partial(contestant.merge, third, all_columns=all_columns))
+            costs.append((f"MERGE of a third as many rows, {what}", step))
+        for what, frame in queries.items():
+            contestant.new_table()
+            costs.append((f"INSERT of {what}", clock.cost(partial(contestant.load, frame.select(*COLUMNS)))))
+        if turn:
+            yield from costs
+
+
 def small(spark: SparkSession, contestant: Contestant, clock: Clock, times: int) -> Iterator[tuple[str, Cost]]:
     """Statements on a table of `SMALL_ROWS` rows."""
     contestant.new_table()

@@ -26,7 +26,8 @@ _SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
 
 _MOST_IN_PLACE = 16
 """Up to so many tasks write their rows without a shuffle if each has `_OPENED_BYTES`, in the mean, before a query drops
-some of them: if it drops nearly all, there are so many small files.
+some of them: if it drops nearly all, there are so many small files. Where they have more than Spark's tasks do, files
+cannot be divided between tasks, and a shuffle divides the rows.
 """
 
 
@@ -90,9 +91,10 @@ def distribution_of(
         return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, why)
     tasks = None if found.size_bytes is None else _tasks(found.size_bytes, target_bytes, cores)
     most = 0 if divided else _most_in_place(found, tasks)
-    if most > 1 and (known := parts()) is not None and known <= most:
-        of = found.read_bytes if found.size_bytes is None else found.size_bytes
-        about = f"{size(of or 0)} in {counted(known, 'task')}, as they come"
+    known = parts() if most else None
+    of = found.read_bytes if found.size_bytes is None else found.size_bytes
+    if known is not None and known <= most and (found.is_exact or (of or 0) <= known * 2 * _SCANNED_BYTES):
+        about = f"{'' if of is None else f'{size(of)} '}in {counted(known, 'task')}, as they come"
         return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, about)
     if tasks is None or found.size_bytes is None:
         why = "Spark knows no size of the query's result, and chooses by what the shuffle holds"
@@ -110,8 +112,10 @@ def _most_in_place(found: Estimate, tasks: int | None) -> int:
     """In how many tasks rows may come that are written there; `tasks` is how many are wanted, if that is known."""
     if found.is_exact and tasks is not None and tasks > 1:
         return tasks * _MORE_FILES  # to put them together is no shuffle
-    size_bytes = found.read_bytes if found.size_bytes is None else found.size_bytes
-    return min(_MOST_IN_PLACE, (size_bytes or 0) // _OPENED_BYTES)
+    if found.size_bytes is None:
+        return min(_MOST_IN_PLACE, max(1, (found.read_bytes or 0) // _OPENED_BYTES))
+    large = min(_MOST_IN_PLACE, found.size_bytes // _OPENED_BYTES)
+    return large if large > 1 else 0
 
 
 def _tasks(size_bytes: int, target_bytes: int, cores: Callable[[], int]) -> int:
