@@ -104,4 +104,4 @@ statements(5)
 print((getrusage(RUSAGE_SELF).ru_minflt - before) // 60)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert int(said.stdout) < 300
+    assert int(said.stdout) < 1000  # 2,000 if it is not told; how many threads meet at once is chance
