@@ -249,16 +249,14 @@ class _Merge:
         A source row that meets no row of the table comes alone. Clauses that insert know the source alone, so the
         columns of the table get names of ours before.
         """
-        builder, table = self._builder, self._table
+        table = self._table
         is_pair = f"{KEY_COLUMNS[0]} IS NOT NULL"
         taken, matched = self._joined("right", is_pair)
         raw = [quoted(name) for name in taken.columns if name.startswith(_RAW)]
         old = [f"{self._target_column(column)} AS {quoted(_old(column))}" for column in table.all_columns]
         ids = [_CLAUSE, *self._statement.keys, *KEY_COLUMNS]
         alone = projected(taken, f"{quoted(self._source.alias)}.*", *raw, *old, *ids)
-        inserts = [
-            self._hoisted(one, _OF_SOURCE, self._of_source) for one in builder.resolved(builder.not_matched, table)
-        ]
+        inserts = self._inserting()
         clauses, first = [*matched, *inserts], len(matched)
         with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
             chosen = F.coalesce(F.col(_CLAUSE), _clause(inserts, f"{KEY_COLUMNS[0]} IS NULL", first))
@@ -321,10 +319,7 @@ class _Merge:
 
         They have no identity but their number, which keeps them in order.
         """
-        builder, table = self._builder, self._table
-        clauses = [
-            self._hoisted(one, _OF_SOURCE, self._of_source) for one in builder.resolved(builder.not_matched, table)
-        ]
+        table, clauses = self._table, self._inserting()
         source = self._source.frame.alias(self._source.alias)
         unassigned = [
             F.lit(None).cast(spark_type(column.type)).alias(_old(column))
@@ -348,6 +343,11 @@ class _Merge:
             f"{SOURCE_ROW} AS {KEY_COLUMNS[2]}",
             f"{new.row()} AS {_NEW_ROW}",
         )
+
+    def _inserting(self) -> list[Clause]:
+        """The clauses that insert, as they are asked of the source alone."""
+        resolved = self._builder.resolved(self._builder.not_matched, self._table)
+        return [self._hoisted(one, _OF_SOURCE, self._of_source) for one in resolved]
 
     def _without_matched(self, rows: DataFrame) -> DataFrame:
         """`rows` less the candidates whose source row is in a pair, and less the pairs that change nothing.

@@ -52,7 +52,6 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ALL_COLUMNS = re.compile(r"[.(,]\s*\*|^\s*\*")
 """A star that stands for columns, and does not multiply."""
 
-
 _Keys = Sequence[tuple[Column, str]]
 """Columns of the table, and what the source calls its own, where ON compares them without a conversion."""
 
@@ -180,7 +179,7 @@ def kept(
     found = _few(frame, source, keys, limits) or _many(frame, source, keys)
     how = source_by(found.rows, found.size_bytes + found.rows * _VALUE_BYTES, limits)
     unique = found.is_unique
-    if unique is None and once and how.way is SourceJoin.BROADCAST and found.rows <= _MOST_COUNTED:
+    if unique is None and once and keys and how.way is SourceJoin.BROADCAST and found.rows <= _MOST_COUNTED:
         unique = _is_unique(frame, keys)
     bounds = all_of((said, *found.bounds))
     return KeptSource(frame, join.source_alias, found.rows, how, bounds, bool(once and keys and unique), bool(keys))
@@ -272,8 +271,6 @@ def _is_unique(frame: DataFrame, keys: _Keys) -> bool:
     It takes a shuffle of all keys, which pays if they are few and changed rows need none then. These do if the source
     is not broadcast, and whether a row is changed twice is found out where they meet.
     """
-    if not keys:
-        return False
     names = _names(keys)
     known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names)})"
     found = projected(frame, f"count(DISTINCT {', '.join(names)}) AS distinct_keys", f"{known} AS known_keys")

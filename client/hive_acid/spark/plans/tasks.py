@@ -63,6 +63,11 @@ class Estimate(NamedTuple):
     read_bytes: int | None = None
     leaves: tuple[bool, ...] = ()
 
+    @property
+    def known_bytes(self) -> int | None:
+        """How much there is at some stage, at most: in the end, or else in the sources."""
+        return self.read_bytes if self.size_bytes is None else self.size_bytes
+
 
 class Distribution(NamedTuple):
     """How rows are written: by at most `tasks` tasks (None: as many as there are), with or without a shuffle."""
@@ -92,7 +97,7 @@ def distribution_of(
     tasks = None if found.size_bytes is None else _tasks(found.size_bytes, target_bytes, cores)
     most = 0 if divided else _most_in_place(found, tasks)
     known = parts() if most else None
-    of = found.read_bytes if found.size_bytes is None else found.size_bytes
+    of = found.known_bytes
     if known is not None and known <= most and (found.is_exact or (of or 0) <= known * 2 * _SCANNED_BYTES):
         about = f"{'' if of is None else f'{size(of)} '}in {counted(known, 'task')}, as they come"
         return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, about)
@@ -112,10 +117,9 @@ def _most_in_place(found: Estimate, tasks: int | None) -> int:
     """In how many tasks rows may come that are written there; `tasks` is how many are wanted, if that is known."""
     if found.is_exact and tasks is not None and tasks > 1:
         return tasks * _MORE_FILES  # to put them together is no shuffle
-    if found.size_bytes is None:
-        return min(_MOST_IN_PLACE, max(1, (found.read_bytes or 0) // _OPENED_BYTES))
-    large = min(_MOST_IN_PLACE, found.size_bytes // _OPENED_BYTES)
-    return large if large > 1 else 0
+    large = min(_MOST_IN_PLACE, (found.known_bytes or 0) // _OPENED_BYTES)
+    # One task takes no shuffle, of any size; where one is wanted anyway nobody has to count.
+    return max(1, large) if tasks is None else large if large > 1 else 0
 
 
 def _tasks(size_bytes: int, target_bytes: int, cores: Callable[[], int]) -> int:
