@@ -303,9 +303,11 @@ def place_text(depth: int, root: str, directories: Sequence[str]) -> str:
     """Which of `directories` of `depth` partition keys `PATH_COLUMN` is in, as SQL; for others as `partition_texts`."""
     if not directories:
         return "cast(NULL AS string)"
+    at_end = f"substring_index(substring_index({PATH_COLUMN}, '/', {-depth - 2}), '/', {depth})"
+    if not all(map(has_known_uri, directories)):
+        return at_end  # what they begin with alike has another length, or a part of what tells them is among it
     common, length = _telling(directories)
     begin = _first(root) + common
-    at_end = f"substring_index(substring_index({PATH_COLUMN}, '/', {-depth - 2}), '/', {depth})"
     if length is not None:
         at_end = f"substring(concat({at_end}, '/'), {common + 1}, {length})"
         return _by_bytes(root, directories, _bytes(begin, length), at_end)
