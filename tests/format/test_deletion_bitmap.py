@@ -1,4 +1,5 @@
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from hive_acid.format.deletion_bitmap import (
     merged,
     places_left,
     rows_within,
+    runs_left,
+    without_runs,
 )
 from hive_acid.format.rows import encode_bucket
 
@@ -219,3 +222,22 @@ def test_the_seed_is_another_one_where_the_first_tells_places_not_apart() -> Non
         )
         seeds.add(layout.seed)
     assert len(seeds) > 1
+
+
+spans = st.tuples(st.integers(0, 2 * BLOCK_ROWS), st.integers(1, 3 * BLOCK_ROWS)).map(lambda of: range(of[0], sum(of)))
+
+
+@given(spans, st.sets(st.integers(0, 5 * BLOCK_ROWS), max_size=40), st.lists(spans, max_size=2))
+def test_rows_one_after_the_other(ids: range, single: set[int], more: list[range]) -> None:
+    gone = single.union(*more)
+    bitmap = bitmaps_of([(1, 2, sorted(gone))]).get((1, 2), {})
+    assert bitmaps_of([(1, 2, ids)]) == bitmaps_of([(1, 2, list(ids))])
+    assert bitmaps_of([(1, 2, range(7, 7))])[1, 2] == {}
+    left = runs_left(bitmap, ids[0], ids[-1])
+    assert [row_id for run in left for row_id in run] == [row_id for row_id in ids if row_id not in gone]
+    assert all(run.stop < after.start for run, after in pairwise(left))
+    assert rows_within(bitmap, ids[0], ids[-1]) == sum(row_id in ids for row_id in gone)
+    outside = bitmaps_of([(1, 2, sorted(row_id for row_id in gone if row_id not in ids))])
+    assert without_runs({(1, 2): bitmap, (3, 2): bitmap}, [(1, 2, ids), (9, 9, ids)]) == {
+        source: blocks for source, blocks in {(1, 2): outside.get((1, 2)), (3, 2): bitmap}.items() if blocks
+    }

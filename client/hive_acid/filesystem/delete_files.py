@@ -1,16 +1,22 @@
-"""What delete files say of rows, read by pyarrow and kept: delete files of most tables are small, and never change."""
+"""What delete files say of rows, read by pyarrow and kept: delete files of most tables are small, and never change.
+
+Those whose tails say which rows they delete need not be read, however many rows these are.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hive_acid.filesystem import files
+from hive_acid.errors import FormatError
+from hive_acid.filesystem import files, footers
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.forks import renew_in_children
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource, Run, bitmaps_of
+from hive_acid.format.orc.deletes import told_runs
 from hive_acid.format.rows import DELETE, ID_COLUMNS, KEY
 
 if TYPE_CHECKING:
@@ -98,6 +104,10 @@ def events_of(file: DataFilePath) -> pyarrow.Table | None:
 
 def _read(file: DataFilePath) -> Said | None:
     """What the events in a file say; None as `events_of`."""
+    with suppress(FormatError, OSError):
+        (tail,) = footers.SHARED.read([file])
+        if (told := told_runs(tail.user_metadata, tail.rows)) is not None:
+            return Said(bitmaps_of(told[0]), frozenset(told[1:]))
     table = events_of(file)
     if table is None:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,12 +52,19 @@ DeletionBitmap = Mapping[int, int]
 Run = tuple[int, int, Sequence[int]]
 """Rows of one source: the write id, the bucket property, and the row ids."""
 
+RowRange = tuple[int, int, range]
+"""A `Run` of rows that are numbered one after the other."""
+
 
 def bitmaps_of(runs: Iterable[Run]) -> dict[RowSource, dict[int, int]]:
     """The bitmaps of the rows of `runs`, of which several may be of one source."""
     found: dict[RowSource, dict[int, int]] = {}
     for write_id, bucket, row_ids in runs:
         blocks = found.setdefault((write_id, bucket), {})
+        if isinstance(row_ids, range):
+            for number, bits in _blocks(row_ids.start, row_ids.stop - 1):
+                blocks[number] = blocks.get(number, 0) | bits
+            continue
         ordered = sorted(row_ids)
         begin = 0
         while begin < len(ordered):
@@ -66,6 +73,14 @@ def bitmaps_of(runs: Iterable[Run]) -> dict[RowSource, dict[int, int]]:
             blocks[number] = blocks.get(number, 0) | _bits(ordered[begin:end])
             begin = end
     return found
+
+
+def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The blocks of the rows from `first` to `last`, and their bits."""
+    for number in range(first >> BLOCK_BITS, (last >> BLOCK_BITS) + 1) if first <= last else ():
+        begin = number << BLOCK_BITS
+        low, high = max(first - begin, 0), min(last - begin, BLOCK_ROWS - 1)
+        yield number, (1 << high - low + 1) - 1 << low
 
 
 def _bits(row_ids: Sequence[int]) -> int:
@@ -115,13 +130,41 @@ def merged(parts: Iterable[Mapping[RowSource, DeletionBitmap]]) -> dict[RowSourc
 
 def rows_within(bitmap: DeletionBitmap, first: int, last: int) -> int:
     """How many of the deleted rows of a source have ids from `first` to `last`, both inclusive."""
-    found = 0
-    for number, bits in bitmap.items():
-        begin = number << BLOCK_BITS
-        low, high = max(first - begin, 0), min(last - begin, BLOCK_ROWS - 1)
-        if low <= high:
-            found += (bits >> low & (1 << high - low + 1) - 1).bit_count()
+    return sum((bits & bitmap.get(number, 0)).bit_count() for number, bits in _blocks(first, last))
+
+
+def runs_left(bitmap: DeletionBitmap, first: int, last: int) -> list[range]:
+    """The rows of a source from `first` to `last`, both inclusive, that are not deleted: those next to each other."""
+    found: list[range] = []
+    begin = first
+    for number, within in _blocks(first, last):
+        at, gone = number << BLOCK_BITS, within & bitmap.get(number, 0)
+        while gone:
+            low = (gone & -gone).bit_length() - 1
+            if at + low > begin:
+                found.append(range(begin, at + low))
+            # Counting up at the lowest bit turns all that follow it without a gap to 0, and the next one to 1.
+            beyond = gone + (1 << low)
+            begin = at + (beyond & -beyond).bit_length() - 1
+            gone &= beyond
+    if begin <= last:
+        found.append(range(begin, last + 1))
     return found
+
+
+def without_runs(
+    bitmaps: Mapping[RowSource, DeletionBitmap], runs: Iterable[RowRange]
+) -> dict[RowSource, DeletionBitmap]:
+    """Bitmaps less the rows of `runs`, which are read by nobody; a source of which nothing is left is not there."""
+    found = {source: dict(blocks) for source, blocks in bitmaps.items()}
+    for write_id, bucket, row_ids in runs:
+        blocks = found.get((write_id, bucket), {})
+        for number, bits in _blocks(row_ids.start, row_ids.stop - 1):
+            if left := blocks.get(number, 0) & ~bits:
+                blocks[number] = left
+            else:
+                blocks.pop(number, None)
+    return {source: blocks for source, blocks in found.items() if blocks}
 
 
 _Node = Mapping[int, Any] | Sequence[int]

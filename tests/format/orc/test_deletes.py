@@ -8,7 +8,7 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc.deletes import DeleteEvents, delete_file
+from hive_acid.format.orc.deletes import DeleteEvents, delete_file, told_runs
 from hive_acid.format.orc.patch import second_tail
 from hive_acid.format.orc.tail import read_tail
 from hive_acid.format.rows import decode_bucket, encode_bucket
@@ -109,3 +109,51 @@ def test_events_go_into_the_file_of_their_bucket() -> None:
 def test_what_is_no_type() -> None:
     with pytest.raises(FormatError, match="is not a type"):
         delete_file([("a", "foo")], by(2, [(1, encode_bucket(0), 0)]), "zlib")
+
+
+def some_runs(random_: Any) -> Any:
+    """Rows one after the other, of several sources, between which others are left."""
+    found = []
+    for write_id in range(1, random_.randint(2, 4)):
+        for bucket in (encode_bucket(0, 0), encode_bucket(1, 3)):
+            begin = 0
+            for _ in range(random_.randint(0, 3)):
+                begin += random_.randint(0, 30)
+                length = random_.choice([1, 2, 511, 512, 513, 9_999, 10_000, 10_001, 25_000])
+                found.append((write_id, bucket, range(begin, begin + length)))
+                begin += length + 1
+    return found or [(1, encode_bucket(0, 0), range(3))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_are_written_as_their_events_are(seed: int) -> None:
+    random_ = random.Random(seed)
+    runs = some_runs(random_)
+    keys = sorted((write_id, bucket, row_id) for write_id, bucket, ids in runs for row_id in ids)
+    found, single = DeleteEvents.of_runs(runs, 77), by(77, keys)
+    assert len(found) == len(single)
+    assert found.runs() == single.runs() == runs_in_order(runs)
+    assert [list(column) for column in found.columns] == [list(column) for column in single.columns]
+    buckets = single.by_bucket()
+    assert found.by_bucket().keys() == buckets.keys()
+    for number, of_bucket in found.by_bucket().items():
+        content = delete_file(COLUMNS, of_bucket, random_.choice(["zlib", "none"]))
+        assert events(content) == [(2, *key, 77) for key in zip(*buckets[number].columns[:3], strict=True)]
+        tail = read_tail(content)
+        assert told_runs(tail.user_metadata, tail.rows) == (of_bucket.runs(), 77)
+        assert told_runs(tail.user_metadata, tail.rows + 1) is None
+        assert told_runs({}, tail.rows) is None
+
+
+def runs_in_order(runs: Any) -> Any:
+    return sorted(runs, key=lambda run: (*run[:2], run[2].start))
+
+
+def test_a_million_events_of_a_run_are_few_bytes() -> None:
+    whole = delete_file(COLUMNS, DeleteEvents.of_runs([(5, encode_bucket(0, 0), range(1_000_000))], 6), "zlib")
+    assert len(whole) < 100_000
+    many = DeleteEvents.of_runs([(5, encode_bucket(0, 0), range(at, at + 1)) for at in range(0, 4_000, 2)], 6)
+    tail = read_tail(delete_file(COLUMNS, many, "zlib"))
+    assert tail.rows == 2_000
+    assert told_runs(tail.user_metadata, tail.rows) is None
+    assert told_runs({"hive-acid.deleted.runs": b"6;5,x,0,1"}, 2) is None

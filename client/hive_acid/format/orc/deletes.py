@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from operator import sub
 from typing import NamedTuple
 
+from hive_acid.format.deletion_bitmap import RowRange
 from hive_acid.format.orc.file import ACID_FIELDS, ROW_INDEX_STRIDE, acid_types, orc_file
 from hive_acid.format.orc.patch import KEY_INDEX, STATS, VERSION
 from hive_acid.format.orc.protobuf import bytes_field, number_field, number_fields, signed_varint, unzigzag, varint
 from hive_acid.format.orc.tail import BLOCK_BYTES, MAGIC, section
 from hive_acid.format.rows import DELETE, decode_bucket
+from hive_acid.format.stretches import Stretch, Stretches
 
 _PRESENT, _DATA, _LENGTH, _SECONDARY, _ROW_INDEX = 0, 1, 2, 5, 6
 _DIRECT, _DIRECT_V2 = 0, 2
@@ -48,6 +50,10 @@ _LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """How Python names it."""
 
 _SHORTEST_REPEAT, _LONGEST_REPEAT = 3, 130
+_RUNS = "hive-acid.deleted.runs"
+_MOST_RUNS = 1_000
+"""So many runs are told in user metadata at most, which every reader of the tail reads."""
+
 _NOWHERE = bytes(8)
 """Places in streams without content, as many as any type has: all are 0."""
 
@@ -63,8 +69,43 @@ class DeleteEvents:
     row_ids: Sequence[int]
     deleted_by: Sequence[int]
 
+    @classmethod
+    def of_runs(cls, runs: Iterable[RowRange], deleted_by: int) -> DeleteEvents:
+        """Those by which one write deletes rows that are numbered one after the other, in the order of their keys."""
+        ordered = sorted(runs, key=lambda run: (*run[:2], run[2].start))
+        return cls(
+            Stretches([Stretch(write_id, 0, len(ids)) for write_id, _, ids in ordered]),
+            Stretches([Stretch(bucket, 0, len(ids)) for _, bucket, ids in ordered]),
+            Stretches([Stretch(ids.start, 1, len(ids)) for *_, ids in ordered]),
+            Stretches([Stretch(deleted_by, 0, sum(len(ids) for *_, ids in ordered))]),
+        )
+
     def __len__(self) -> int:
         return len(self.row_ids)
+
+    def runs(self) -> list[RowRange]:
+        """The rows, of which those that are numbered one after the other are together."""
+        if isinstance(self.row_ids, Stretches):
+            return [
+                (write_id, bucket, range(of.first, of.first + of.length))
+                for write_id, bucket, of in self._stretches(self.row_ids)
+            ]
+        found: list[RowRange] = []
+        before: tuple[int, int, int] | None = None
+        for write_id, bucket, row_id in zip(self.write_ids, self.buckets, self.row_ids, strict=True):
+            if before == (write_id, bucket, row_id - 1):
+                found[-1] = write_id, bucket, range(found[-1][2].start, row_id + 1)
+            else:
+                found.append((write_id, bucket, range(row_id, row_id + 1)))
+            before = write_id, bucket, row_id
+        return found
+
+    def _stretches(self, row_ids: Stretches) -> Iterator[tuple[int, int, Stretch]]:
+        """The stretches of events that are made of runs, with their source."""
+        begin = 0
+        for part in row_ids.parts:
+            yield self.write_ids[begin], self.buckets[begin], part
+            begin += part.length
 
     @property
     def columns(self) -> tuple[Sequence[int], ...]:
@@ -78,6 +119,11 @@ class DeleteEvents:
 
     def by_bucket(self) -> dict[int, DeleteEvents]:
         """The events that belong into the file of each bucket, by its number."""
+        if isinstance(self.row_ids, Stretches):
+            by_number: defaultdict[int, list[RowRange]] = defaultdict(list)
+            for run in self.runs():
+                by_number[decode_bucket(run[1])[0]].append(run)
+            return {number: self.of_runs(of, self.deleted_by[0]) for number, of in by_number.items()}
         numbers = {bucket: decode_bucket(bucket)[0] for bucket in {*self.buckets}}
         if len({*numbers.values()}) == 1:
             return dict.fromkeys(numbers.values(), self)
@@ -87,6 +133,20 @@ class DeleteEvents:
         return {number: self.at(of) for number, of in places.items()}
 
 
+def told_runs(user_metadata: Mapping[str, bytes], rows: int) -> tuple[list[RowRange], int] | None:
+    """The runs that a file of so many events says it has, and the write that deletes them; None if it does not say."""
+    said = user_metadata.get(_RUNS)
+    if said is None:
+        return None
+    try:
+        deleted_by, *runs = (tuple(map(int, part.split(b","))) for part in said.split(b";"))
+        found: list[RowRange] = [(write_id, bucket, range(first, last + 1)) for write_id, bucket, first, last in runs]
+        (by,) = deleted_by
+    except ValueError:
+        return None
+    return (found, by) if sum(len(ids) for *_, ids in found) == rows else None
+
+
 def delete_file(columns: Sequence[tuple[str, str]], events: DeleteEvents, compression: str) -> bytes:
     """The file of `events`, which are not empty.
 
@@ -94,7 +154,7 @@ def delete_file(columns: Sequence[tuple[str, str]], events: DeleteEvents, compre
     FormatError for a type that is none of Hive's.
     """
     count = len(events)
-    ids: list[Sequence[int]] = [[DELETE] * count, *events.columns]
+    ids: list[Sequence[int]] = [Stretch(DELETE, 0, count), *events.columns]
     groups = [range(start, min(start + ROW_INDEX_STRIDE, count)) for start in range(0, count, ROW_INDEX_STRIDE)]
     inner = _inner(tuple(columns), len(groups), compression)
     statistics = [_counted(count)]
@@ -102,7 +162,7 @@ def delete_file(columns: Sequence[tuple[str, str]], events: DeleteEvents, compre
     data = []
     for column, values in enumerate(ids, 1):
         grouped = [values[group.start : group.stop] for group in groups] if len(groups) > 1 else [values]
-        bounds = [(min(group), max(group)) for group in grouped]
+        bounds = list(map(_bounds, grouped))
         statistics.append(_integers(count, (min(low for low, _ in bounds), max(high for _, high in bounds))))
         parts = [section(_runs(*of), compression, BLOCK_BYTES) for of in zip(grouped, bounds, strict=True)]
         stated = (_integers(len(group), of) for group, of in zip(groups, bounds, strict=True))
@@ -117,8 +177,22 @@ def delete_file(columns: Sequence[tuple[str, str]], events: DeleteEvents, compre
         KEY_INDEX: b"%d,%d,%d;" % (events.write_ids[-1], events.buckets[-1], events.row_ids[-1]),
         STATS: b"0,0,%d" % count,
         VERSION: b"2",
+        **_told_runs(events),
     }
     return _file(inner, index, data, statistics, properties, count, compression)
+
+
+def _told_runs(events: DeleteEvents) -> dict[str, bytes]:
+    """User metadata for `told_runs`, of events that are few runs."""
+    if not isinstance(events.row_ids, Stretches) or len(events.row_ids.parts) > _MOST_RUNS:
+        return {}
+    runs = (b"%d,%d,%d,%d" % (write_id, bucket, ids[0], ids[-1]) for write_id, bucket, ids in events.runs())
+    return {_RUNS: b";".join((b"%d" % events.deleted_by[0], *runs))}
+
+
+def _bounds(values: Sequence[int]) -> tuple[int, int]:
+    """The least and the greatest of some numbers."""
+    return (values[0], values[-1]) if isinstance(values, Stretch) else (min(values), max(values))
 
 
 class _Inner(NamedTuple):
@@ -244,6 +318,8 @@ def _equal(count: int, value: int) -> bytes:
 
 def _run(values: Sequence[int]) -> bytes:
     """Values that ascend as the differences between them, others as they are, in as many bytes as the largest needs."""
+    if isinstance(values, Stretch):
+        return _header(_ASCENDING, 0, len(values)) + signed_varint(values.first) + signed_varint(values.step)
     steps = list(map(sub, values[1:], values))
     least, greatest = min(steps, default=0), max(steps, default=0)
     if least < 0:

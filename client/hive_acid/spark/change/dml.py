@@ -16,18 +16,22 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
+from hive_acid.format.orc.deletes import DeleteEvents
+from hive_acid.ids import WriteId
 from hive_acid.spark.change.changes import Replaced, change_events, deletions
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_deletes, why_not_written_here
 from hive_acid.spark.change.source import Join, KeptSource, kept, matched
+from hive_acid.spark.change.whole_files import WholeFiles, whole_files
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import Expression, expression, text_of
 from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
-from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
+from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of, refusal_of
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.tasks import Tasks
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.literal_hoisting import with_hoisted_literals, with_hoisted_values
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
@@ -40,7 +44,7 @@ from hive_acid.spark.write.constraints import checked
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, DeletedRows, Statement, analysed, column_errors
-from hive_acid.write.staging import DELETE, INSERT
+from hive_acid.write.staging import DELETE, INSERT, Values
 from hive_acid.write.table_write import TableWrite
 
 
@@ -61,11 +65,12 @@ def delete(
     """
     statement, table = Statement(context, begun), begun.table
     known: DeletedRows | None = None
-    left_out = source = condition = None
+    left_out = source = condition = whole = None
     if join is not None:
         rows, source = _matching(statement, join, where)
     else:
         condition = _Condition.of(statement, where, target_alias)
+        whole = condition.whole_files()
         rows, known, left_out = condition.of_delete()
     moved = source is not None and not source.is_broadcast
     facts = ChangeFacts(
@@ -73,27 +78,38 @@ def delete(
         source.join if source is not None else None,
         deletes_only=True,
         file_is_statement=layout_of(table) is Layout.STATEMENTS,
+        whole_files=whole.files if whole is not None else 0,
+        reads_nothing=statement.reads_nothing,
     )
     plan = change_plan("DELETE from", table.full_name, facts, context.limits, deleted=left_out)
 
     def run() -> int:
         write = statement.write()
+        found: Mapping[Values, DeleteEvents] | GaveUp = {}
         if statement.reads_nothing or (source is not None and not source.rows):
-            return statement.change({}, {}, write).deletes
+            return statement.change(_with_whole(whole, write.write_id, {}), {}, write).deletes
         left = rows
         if plan.by_client:
             with column_errors(table), statement.reading():
-                events = driver_deletes(rows, statement.keys, write.write_id, context.limits, known)
-            if not isinstance(events, GaveUp):
-                return statement.change(events, {}, write).deletes
-            tell(InsteadPlan(plan.verb, plan.table, events.why))
-        if known is not None and condition is not None:
+                found = driver_deletes(rows, statement.keys, write.write_id, context.limits, known)
+            if not isinstance(found, GaveUp):
+                return statement.change(_with_whole(whole, write.write_id, found), {}, write).deletes
+            tell(InsteadPlan(plan.verb, plan.table, found.why))
+        if condition is not None and (known is not None or whole is not None):
+            statement.read_only(None)
             left = condition.of_target(narrow=True)
         changes = deletions(left, statement.keys, row_type(table.columns))
         written = change_events(changes, table, write, deletes_only=True, in_place=plan.in_place)
         return statement.run(written, write).deletes
 
     return Planned(plan, run, 0)
+
+
+def _with_whole(
+    whole: WholeFiles | None, write_id: WriteId, events: Mapping[Values, DeleteEvents]
+) -> Mapping[Values, DeleteEvents]:
+    """Some events, and those by which a write deletes all rows of whole files."""
+    return events if whole is None else whole.events(write_id, events)
 
 
 def update(
@@ -162,6 +178,25 @@ class _Condition:
         wanted = predicate_of(where, table, target_alias, ask=ask_of(statement.context.spark))
         may_fail = where is None or not cannot_fail(where, table, alias, statement.spans(wanted))
         return cls(statement, where, alias, wanted, may_fail)
+
+    def whole_files(self) -> WholeFiles | None:
+        """The files of which all rows are deleted, if tails tell them: these are left out of what is read then.
+
+        None also where many tasks would read the others.
+        """
+        statement, refusal = self.statement, None
+        if self.where is not None:
+            ask = ask_of(statement.context.spark)
+            refusal = refusal_of(self.where, statement.table, self.alias, ask=ask)
+            if refusal is None:
+                return None
+        found = whole_files(statement.listed(self.wanted), refusal)
+        if found is not None:
+            statement.read_only(found.rest)
+            if statement.tasks.way is Tasks.FEW or statement.reads_nothing:
+                return found
+            statement.read_only(None)
+        return None
 
     def of_target(self, *, narrow: bool = False) -> DataFrame:
         """The rows for which it is true; `narrow` is what `read_rows` takes."""

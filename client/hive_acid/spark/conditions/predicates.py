@@ -211,10 +211,33 @@ def predicate_of(
 ) -> Predicate | None:
     """What the condition surely says of the table's columns; None for nothing.
 
+    Of rows that do not meet it this says nothing: see `refusal_of`.
+
     Columns are named alone, or by `alias` or, without one, the table's name. `beside` are the names of other columns
     that the condition may speak of, such as those of a source that is joined. Spark is asked by `ask` what expressions
     of literals are; without it they say nothing.
     """
+    return _read(condition, table, alias, beside, ask, _Reader.read)
+
+
+def refusal_of(
+    condition: Column | str, table: Table, alias: str | None = None, *, ask: Ask | None = None
+) -> Predicate | None:
+    """What is surely said of the table's columns where the condition is false or null; None for nothing.
+
+    So rows that do not meet this surely meet the condition. The rest is as for `predicate_of`.
+    """
+    return _read(condition, table, alias, (), ask, _Reader.refusal)
+
+
+def _read(
+    condition: Column | str | None,
+    table: Table,
+    alias: str | None,
+    beside: Sequence[str],
+    ask: Ask | None,
+    reading: Callable[[_Reader, exp.Expr], Predicate | None],
+) -> Predicate | None:
     if condition is None:
         return None
     columns = {column.name: column for column in table.all_columns}
@@ -223,7 +246,7 @@ def predicate_of(
     if tree is None:
         return None
     others = {name.lower() for name in beside}
-    return _Reader(columns, {(alias or table.name).lower()}, others).read(tree)
+    return reading(_Reader(columns, {(alias or table.name).lower()}, others), tree)
 
 
 _MIRRORED: dict[type[exp.Binary], type[exp.Binary]] = {
@@ -275,6 +298,9 @@ def _about(
 
 
 _CLOCKS = timedelta(days=1)
+_NEVER = AnyOf(())
+_UNTOLD = frozenset({"char", "varchar", "float", "double", "double precision"})
+"""Types of which what is neither less nor greater than a value need not be it: by blanks, zeros and NaN."""
 _CONNECTIVES = (exp.And, exp.Or)
 _DEEPEST = 100
 """What is nested more deeply is not looked into."""
@@ -332,6 +358,61 @@ class _Reader:
             return self._null_test(tree.this, is_null=False)
         return self._boolean(tree, is_true=False)
 
+    def refusal(self, tree: exp.Expr | None, depth: int = 0) -> Predicate | None:
+        """What is surely said where the tree is false or null."""
+        return self._missed(tree, depth, by=False)
+
+    def _missed(self, tree: exp.Expr | None, depth: int, *, by: bool) -> Predicate | None:
+        """What is surely said where the tree is not true, or, with `by`, where it is not false."""
+        tree = bare(tree)
+        if depth > _DEEPEST or tree is None:
+            return None
+        kind = type(tree)
+        if kind in _CONNECTIVES:
+            together = all_of if (kind is exp.And) is by else any_of
+            return together(self._missed(part, depth + 1, by=by) for part in _parts(tree))
+        if kind is exp.Not:
+            return self._missed(tree.this, depth + 1, by=not by)
+        if isinstance(tree, exp.Boolean):
+            return None if bool(tree.this) is by else _NEVER
+        if kind is exp.Is and isinstance(tree.expression, exp.Null):
+            return self._null_test(tree.this, is_null=by)
+        if kind is exp.Between and not tree.args.get("symmetric"):
+            low, high = (exp.GTE, tree.args["low"]), (exp.LTE, tree.args["high"])
+            together = all_of if by else any_of
+            return together(self._compared(tree.this, *side, by=by) for side in (low, high))
+        if kind is exp.In and not any(tree.args.get(name) for name in ("query", "unnest", "field", "is_global")):
+            together = any_of if by else all_of
+            values = tree.expressions
+            return together(self._compared(tree.this, exp.EQ, of, by=by) for of in values[:MOST_VALUES])
+        if isinstance(tree, exp.NEQ):
+            return self._compared(tree.this, exp.EQ, tree.expression, by=not by)
+        if isinstance(tree, exp.Binary) and kind in _OPERATORS:
+            return self._compared(tree.this, type(tree), tree.expression, by=by)
+        column = self._column(tree)
+        said = self._boolean(tree, is_true=by)
+        return any_of((said, NullTest(column.name, is_null=True))) if column is not None else None
+
+    def _compared(
+        self, left: exp.Condition, kind: type[exp.Binary], right: exp.Condition, *, by: bool
+    ) -> Predicate | None:
+        """What is surely said where a comparison is not true, or, with `by`, where it is not false."""
+        column = next(
+            (found for of in (left, right) if (found := self._column(of) or self._column_of_day(of)) is not None), None
+        )
+        if column is None or type_name(column) in _UNTOLD:
+            return None
+        if kind is exp.NullSafeEQ and (isinstance(left, exp.Null) or isinstance(right, exp.Null)):
+            return NullTest(column.name, is_null=by)
+        if by:
+            said = self._comparison(left, kind, right)
+            if kind is exp.NullSafeEQ:
+                return said
+        else:
+            opposite = (_NEGATED[kind],) if kind in _NEGATED else (exp.LT, exp.GT)
+            said = any_of(self._comparison(left, of, right) for of in opposite)
+        return any_of((said, NullTest(column.name, is_null=True)))
+
     def _boolean(self, tree: exp.Expr | None, *, is_true: bool) -> Predicate | None:
         """A boolean column as a condition by itself."""
         column = self._column(tree)
@@ -350,7 +431,7 @@ class _Reader:
         if kind is exp.NullSafeEQ and isinstance(right, exp.Null):
             return None if is_day else NullTest(column.name, is_null=True)
         if (day := _day_since(right)) is not None:
-            return _since(column, day) if operator in _FROM_BELOW else None
+            return _since(column, day) if operator in _FROM_BELOW else NullTest(column.name, is_null=False)
         of_column = kind_of(column)
         value = of_column.of_literal(right) if of_column else None
         if value is None:

@@ -83,7 +83,8 @@ class ChangeFacts:
     that nothing limits the rows that are changed. `unwritable` finds out why the client cannot write new rows of the
     table. `once` says that rows are to be found that are changed twice. What a MERGE finds may be new rows, even if
     none of its clauses inserts any (`merges`); with `inserts` one does. `only_inserts` says that all rows are new, and
-    of one directory.
+    of one directory. `whole_files` are those of which a DELETE takes all rows, which need not be read; then
+    `tasks` are of the others, of which there may be none (`reads_nothing`).
     """
 
     tasks: Choice[Tasks] | None
@@ -98,6 +99,8 @@ class ChangeFacts:
     clustered: bool = False
     file_is_statement: bool = False
     once: bool = False
+    whole_files: int = 0
+    reads_nothing: bool = False
 
 
 def _why_moved(facts: ChangeFacts) -> str | None:
@@ -109,10 +112,22 @@ def _why_moved(facts: ChangeFacts) -> str | None:
     return None
 
 
+def _whole(files: int) -> str:
+    return f"all rows of {counted(files, 'file')}, which footers tell"
+
+
 def writer_of(facts: ChangeFacts, limits: Limits) -> Choice[Writer]:
     """Who writes. Of what the client is to write it may find too much; then a job does, after all."""
     if why := _why_moved(facts):
         return Choice(Writer.JOB, why)
+    if facts.whole_files and facts.reads_nothing:
+        return Choice(Writer.CLIENT, f"{_whole(facts.whole_files)}: nothing else is read")
+    if facts.whole_files:
+        return Choice(
+            Writer.CLIENT,
+            f"{_whole(facts.whole_files)}, and up to {counted(limits.driver_deletes, 'row')} of others; "
+            "a Spark job, which reads all, if there are more",
+        )
     if facts.deletes_only and not facts.merges:
         return Choice(Writer.CLIENT, f"up to {counted(limits.driver_deletes, 'row')}; a Spark job if there are more")
     if facts.of_all_rows:

@@ -58,7 +58,8 @@ class Counting(enum.Enum):
 class DeleteFacts:
     """What is known of delete files: nobody has looked at what is None.
 
-    `unread` are those that this process has not read yet, `events` is what footers say, or `UNKNOWN`. `placed` says
+    `unread` are those that this process has not read yet, `events` is what footers say, or `UNKNOWN`, `told` of how
+    many of these footers also say which rows they delete. `placed` says
     that the partition of each row can be told, `finished` that nobody still writes, `readable` that all could be read
     here, `visible` that all of their writes are in the snapshot, `fits` that a bitmap of limited size holds them.
     """
@@ -69,6 +70,7 @@ class DeleteFacts:
     finished: bool = True
     unread: int | None = None
     events: int | None = None
+    told: int = 0
     readable: bool | None = None
     visible: bool | None = None
     fits: bool | None = None
@@ -84,8 +86,8 @@ def why_not_looked_up(known: DeleteFacts, limits: Limits) -> str | None:
         return f"{counted(known.unread, 'delete file')} would have to be read, more than {limits.delete_files:,}"
     if known.events == UNKNOWN:
         return "the footer of a delete file cannot be read here"
-    if known.events is not None and known.events > limits.delete_events:
-        return f"{counted(known.events, 'delete event')}, more than {limits.delete_events:,}"
+    if known.events is not None and known.events - known.told > limits.delete_events:
+        return f"{counted(known.events - known.told, 'delete event')}, more than {limits.delete_events:,}"
     if known.readable is False:
         return "a delete file cannot be read here"
     if known.visible is False:
@@ -245,7 +247,8 @@ class LeftOut:
 class PlacePlan:
     """How partitions are read that are read together: those whose paths tell their values, or one other one.
 
-    `reached` and `unreached` are numbers of files by whether deletes may name their rows; with `latest` the newest
+    `reached` and `unreached` are numbers of files by whether deletes may name their rows, `gone` of those that are not
+    read, since footers say that all of their rows are deleted; with `latest` the newest
     version of each row is looked for, as Hive before version 3 wrote updates.
     """
 
@@ -257,10 +260,13 @@ class PlacePlan:
     scans: Choice[Scans] | None = None
     reach: tuple[Choice[Reach], ...] = ()
     latest: bool = False
+    gone: int = 0
 
     def lines(self) -> list[str]:
         """As it is shown."""
         parts = [f"{counted(self.reached, 'file')} that deletes may reach, {self.unreached:,} others"]
+        if self.gone:
+            parts.append(f"{counted(self.gone, 'file')} of deleted rows alone left out")
         if self.latest:
             parts.append("updates among its inserts, of Hive before version 3: the latest version of each row")
         return [

@@ -31,11 +31,13 @@ from hive_acid.format.deletion_bitmap import (
     WORDS_PER_BLOCK,
     DeletionBitmap,
     Layout,
+    RowRange,
     RowSource,
     layout_of,
     merged,
+    without_runs,
 )
-from hive_acid.format.orc.deletes import DeleteEvents
+from hive_acid.format.orc.deletes import DeleteEvents, told_runs
 from hive_acid.format.rows import KEY
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
@@ -92,16 +94,18 @@ def look_up_of(
     write_ids: ValidWriteIdList,
     limits: Limits,
     places: Sequence[str] = (),
+    gone: Sequence[Sequence[RowRange]] = (),
 ) -> Asked:
     """How to find out whether an event is of a row that some of `deletes` delete; nothing if that takes a join.
 
     All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
-    begin with those of `deletes`.
+    begin with those of `deletes`. `gone` are rows of each of them that are in no file that is read.
     """
     known, found = deleted_rows(deletes, write_ids, limits)
     if found is None:
         return Asked(known, None)
-    of_places = dict(zip(places or [NO_PLACE], found, strict=False))
+    left = [without_runs(rows, of) for rows, of in zip(found, gone, strict=True)] if gone else found
+    of_places = dict(zip(places or [NO_PLACE], left, strict=False))
     layout = layout_of(of_places, places[len(deletes) :], limits.delete_words)
     known = replace(known, fits=layout is not None)
     return Asked(known, None if layout is None else LookUp(_words(layout), layout))
@@ -127,7 +131,7 @@ def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits
     known = replace(known, unread=SHARED.missing(every))
     if why_not_looked_up(known, limits):
         return Deleted(known, None)
-    known = replace(known, events=_number_of_events(every))
+    known = _counted(known, every)
     if why_not_looked_up(known, limits):
         return Deleted(known, None)
     said = SHARED.read(every)
@@ -156,10 +160,13 @@ def _event_files(deletes: Iterable[Deletes]) -> list[list[DataFilePath]] | None:
     return wanted
 
 
-def _number_of_events(wanted: Sequence[DataFilePath]) -> int:
-    """How many events files have, `UNKNOWN` if they do not say."""
+def _counted(known: DeleteFacts, wanted: Sequence[DataFilePath]) -> DeleteFacts:
+    """What is known, with how many events files have, `UNKNOWN` if they do not say."""
     tails = tails_of(wanted)
-    return UNKNOWN if tails is None else sum(tail.rows for tail in tails)
+    if tails is None:
+        return replace(known, events=UNKNOWN)
+    told = sum(tail.rows for tail in tails if told_runs(tail.user_metadata, tail.rows) is not None)
+    return replace(known, events=sum(tail.rows for tail in tails), told=told)
 
 
 class Merged(NamedTuple):
@@ -181,7 +188,7 @@ def merged_events(
     if found is None:
         return Merged(known, None)
     (wanted,) = found
-    known = replace(known, events=_number_of_events(wanted))
+    known = _counted(known, wanted)
     if why_not_merged_here(known, limits):
         return Merged(known, None)
     said = files.side_by_side(_events, wanted, partition.location)

@@ -19,10 +19,13 @@ from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
 from hive_acid.filesystem.footers import SHARED, DataFilePath
+from hive_acid.format.deletion_bitmap import RowRange, bitmaps_of, rows_within
+from hive_acid.format.orc.deletes import told_runs
 from hive_acid.format.orc.statistics import UNKNOWN, Bound, ColumnStatistics
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import KEY
+from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.conditions.literals import digits_of, type_name
 from hive_acid.spark.conditions.predicates import (
@@ -190,7 +193,7 @@ def with_files_pruned(state: TableState, wanted: Predicate | None) -> TableState
     left_out = LeftOut(before.partitions, before.files + len(pruned_files), len(candidates) - number)
     if not pruned_files:
         return replace(state, left_out=left_out)
-    left = tuple(_without(partition, pruned_files) for partition in state.partitions)
+    left = tuple(without_files(partition, pruned_files) for partition in state.partitions)
     return replace(state, partitions=left, left_out=left_out)
 
 
@@ -230,11 +233,15 @@ def _nulls(column: catalog.Column, tail: Tail) -> bool | None:
 
 
 class Touched(NamedTuple):
-    """Data directories by whether a delete event may name a row of theirs, and how that was found out."""
+    """Data directories by whether a delete event may name a row of theirs, and how that was found out.
+
+    Files of which all rows are deleted are in none of them: `gone` are these rows.
+    """
 
     touched: list[DataDirectory]
     untouched: list[DataDirectory]
     reach: Choice[Reach]
+    gone: Sequence[RowRange] = ()
 
 
 def touched_by_deletes(
@@ -261,23 +268,59 @@ def touched_by_deletes(
     tails = tails_of([*data, *events])
     if tails is None:
         return Touched(list(reached), [], by(unopened=NOT_KNOWN))
-    ranges = [key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
-    unreached_paths = {
+    of_data = dict(zip(data, tails, strict=False))
+    of_events = tails[len(data) :]
+    gone = _gone(of_data, of_events, partition)
+    ranges = [key_ranges(tail) for tail in of_events if tail.rows]
+    unreached = {
         path
-        for path, of_data in zip(data, map(key_ranges, tails[: len(data)]), strict=True)
-        if not any(_overlap(of_data, of_events) for of_events in ranges)
+        for path, tail in of_data.items()
+        if not any(_overlap(key_ranges(tail), of_deletes) for of_deletes in ranges)
     }
-    touched: list[DataDirectory] = []
-    untouched: list[DataDirectory] = []
-    for found in reached:
-        unreached = tuple(file for file in found.files if _Candidate(partition, found, file).path in unreached_paths)
-        others = tuple(file for file in found.files if file not in unreached)
-        if unreached and others:
-            touched.append(replace(found, files=others, is_whole=False))
-            untouched.append(replace(found, files=unreached, is_whole=False))
-        else:
-            (untouched if unreached else touched).append(found)
-    return Touched(touched, untouched, reach)
+
+    def some(found: DataDirectory, wanted: Callable[[DataFilePath], bool]) -> list[DataDirectory]:
+        left = tuple(file for file in found.files if wanted(_Candidate(partition, found, file).path))
+        if len(left) == len(found.files):
+            return [found]
+        return [replace(found, files=left, is_whole=False)] if left else []
+
+    touched = [of for found in reached for of in some(found, lambda path: path not in unreached and path not in gone)]
+    untouched = [of for found in reached for of in some(found, unreached.__contains__)]
+    return Touched(touched, untouched, reach, list(gone.values()))
+
+
+def _gone(
+    data: Mapping[DataFilePath, Tail], events: Iterable[Tail], partition: PartitionState
+) -> dict[DataFilePath, RowRange]:
+    """The files of which all rows are deleted, as the tails of delete files say, and these rows.
+
+    None where another file may have a later version of a row.
+    """
+    state = partition.state
+    if any(found.validity is not RangeValidity.ALL for found in state.delete_deltas):
+        return {}
+    if any(map(may_hold_updates, state.insert_deltas)):
+        return {}
+    told = [runs for tail in events if (runs := told_runs(tail.user_metadata, tail.rows)) is not None]
+    deleted = bitmaps_of(run for runs, _ in told for run in runs)
+    if not deleted:
+        return {}
+    found = {path: rows for path, tail in data.items() if (rows := row_range(tail)) is not None}
+    return {
+        path: rows
+        for path, rows in found.items()
+        if rows[:2] in deleted and rows_within(deleted[rows[:2]], rows[2][0], rows[2][-1]) == len(rows[2])
+    }
+
+
+def row_range(tail: Tail) -> RowRange | None:
+    """The rows of a file, if its tail tells them: they are of one write and bucket, and without gaps."""
+    (write_id, last_write_id), (bucket, last_bucket), (first, last) = key_ranges(tail)
+    numbers = write_id, bucket, first, last
+    if not all(isinstance(number, int) for number in numbers) or (write_id, bucket) != (last_write_id, last_bucket):
+        return None
+    known = [int(number) for number in numbers]  # type: ignore[arg-type]
+    return (known[0], known[1], range(known[2], known[3] + 1)) if known[3] - known[2] + 1 == tail.rows else None
 
 
 def key_ranges(tail: Tail) -> list[tuple[Bound | None, Bound | None]]:
@@ -330,7 +373,7 @@ def statistics_of(table: Table, tail: Tail) -> Callable[[str], ColumnStatistics 
     return statistics
 
 
-def _without(partition: PartitionState, pruned_files: set[tuple[str, str]]) -> PartitionState:
+def without_files(partition: PartitionState, pruned_files: set[tuple[str, str]]) -> PartitionState:
     def left(directory: DataDirectory) -> DataDirectory:
         kept = tuple(file for file in directory.files if (partition.name, file.path) not in pruned_files)
         return directory if len(kept) == len(directory.files) else replace(directory, files=kept, is_whole=False)

@@ -23,6 +23,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.deletion_bitmap import RowRange
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE, ID_COLUMNS, KEY
@@ -238,9 +239,8 @@ class _PartitionGroup:
             parts += self._without(touched, split, deletes, asked().look_up)
         if others:
             name = self._name(others)
-            plans.append(
-                PlacePlan(name, len(others), reached, unreached, deletes, scans, tuple(dict.fromkeys(split.reach)))
-            )
+            reach, gone = tuple(dict.fromkeys(split.reach)), sum(map(len, split.gone.values()))
+            plans.append(PlacePlan(name, len(others), reached, unreached, deletes, scans, reach, gone=gone))
         return [*parts, *(self._latest(partition, renamed, plans) for partition in pre_hive_3)]
 
     def _scans(self, split: _Split, asked: Callable[[], Asked], *, can_join: bool) -> Choice[Scans] | None:
@@ -355,15 +355,16 @@ class _PartitionGroup:
     def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> Asked:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
         deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
+        gone = [split.gone.get(partition.name, ()) for partition in split.deleted_from]
         if len(partitions) == 1:
-            return look_up_of(deletes, self._state.write_ids, self._state.limits)
+            return look_up_of(deletes, self._state.write_ids, self._state.limits, gone=gone)
         directories = [partition.directory for partition in self.partitions]
         if not all(map(has_known_uri, directories)):
             return Asked(facts_of(deletes, placed=False), None)
         places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
         of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
         every = [*of_deletes, *places.values()]
-        return look_up_of(deletes, self._state.write_ids, self._state.limits, every)
+        return look_up_of(deletes, self._state.write_ids, self._state.limits, every, gone)
 
     def _without(
         self, parts: Sequence[DataFrame], split: _Split, deletes: Choice[Deletes], look_up: LookUp | None
@@ -439,7 +440,8 @@ def _deletes(events: DataFrame) -> DataFrame:
 class _Split:
     """Data without reachable deletes, data with them, and those deletes, which are of the partitions `deleted_from`.
 
-    `reach` is how it was found out which files deletes reach, of each partition that has some.
+    `reach` is how it was found out which files deletes reach, of each partition that has some, and `gone` the rows of
+    those files, by partition, of which all rows are deleted: they are not read.
     """
 
     untouched: list[ScanDirectory] = field(default_factory=list)
@@ -449,6 +451,7 @@ class _Split:
     deletes: list[ScanDirectory] = field(default_factory=list)
     deleted_from: list[PartitionState] = field(default_factory=list)
     reach: list[Choice[Reach]] = field(default_factory=list)
+    gone: dict[str, Sequence[RowRange]] = field(default_factory=dict)
 
     @property
     def numbers(self) -> tuple[int, int]:
@@ -468,7 +471,7 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
     split = _Split()
     for partition in partitions:
         state = partition.state
-        events = [] if with_deleted else partition.scan_directories(state.delete_deltas)
+        events = partition.scan_directories(state.delete_deltas)
         # Of what the latest deletes do not reach, earlier ones reach nothing.
         highest = max((event.directory.max_write_id for event in events), default=0)
         latest = [event.directory for event in events if event.directory.max_write_id == highest]
@@ -478,9 +481,14 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
         names = {found.name for found in reached}
         missed = [found for found in read if found.name not in names]
         if reached:
-            reached, unreached, reach = touched_by_deletes(partition, reached, of.limits, skips=of.skipping)
+            reached, unreached, reach, gone = touched_by_deletes(partition, reached, of.limits, skips=of.skipping)
             missed += unreached
-            split.reach.append(reach)
+            if not with_deleted:
+                split.reach.append(reach)
+            if gone:
+                split.gone[partition.name] = gone
+        if with_deleted:
+            missed, reached, events = [*missed, *reached], [], []
         split.untouched += partition.scan_directories(missed)
         split.touched += partition.scan_directories(reached)
         # Original files are older than any write.

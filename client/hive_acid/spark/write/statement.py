@@ -371,6 +371,7 @@ class Statement:
         self.table = begun.table
         self._begun = begun
         self._found: tuple[Predicate | None, TableState] | None = None
+        self._rest: TableState | None = None
 
     # --- before the job ------------------------------------------------------------------------
 
@@ -393,6 +394,19 @@ class Statement:
         """
         state = self._listed(wanted)
         return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early, narrow=narrow)
+
+    def listed(self, wanted: Predicate | None) -> TableState:
+        """What `target` reads if nothing is left out: within the statement always the same."""
+        if self._found is None or self._found[0] is not wanted:
+            # Whether it was the table that was listed is found out when it is written to.
+            state, vacant = self.context.listed(self._begun.transaction, self.table, wanted=wanted)
+            self._begun.reads({partition.name: partition.location for partition in state.partitions}, vacant)
+            self._found = wanted, state
+        return self._found[1]
+
+    def read_only(self, rest: TableState | None) -> None:
+        """Let `target` read the `rest` of what is listed, or, with None, all of it again."""
+        self._rest = rest
 
     def spans(self, wanted: Predicate | None) -> Callable[[str], Span | None]:
         """Between which values a column of whole numbers is in all rows that `target` reads; None if not known."""
@@ -422,13 +436,9 @@ class Statement:
         return (target, deleted), left_out
 
     def _listed(self, wanted: Predicate | None) -> TableState:
-        """What `target` reads: within the statement always the same."""
-        if self._found is None or self._found[0] is not wanted:
-            # Whether it was the table that was listed is found out when it is written to.
-            state, vacant = self.context.listed(self._begun.transaction, self.table, wanted=wanted)
-            self._begun.reads({partition.name: partition.location for partition in state.partitions}, vacant)
-            self._found = wanted, state
-        return self._found[1]
+        """What `target` reads."""
+        listed = self.listed(wanted)
+        return listed if self._rest is None else self._rest
 
     @property
     def tasks(self) -> Choice[Tasks]:
@@ -461,7 +471,7 @@ class Statement:
     @property
     def _sizes(self) -> list[int]:
         """Those of the files of `target`, in bytes."""
-        partitions = self._found[1].partitions if self._found else ()
+        partitions = self._listed(self._found[0]).partitions if self._found else ()
         return [file.size for partition in partitions for file in partition.data_files]
 
     def write(self) -> Write:

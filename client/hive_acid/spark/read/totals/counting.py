@@ -18,7 +18,7 @@ from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
-from hive_acid.spark.read.skipping import key_ranges, tails_of
+from hive_acid.spark.read.skipping import row_range, tails_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,8 @@ def _deleted(tails: Sequence[Tail], deleted: Mapping[RowSource, DeletionBitmap])
     numbers = [0] * len(tails)
     spans: dict[RowSource, list[tuple[tuple[int, int], int]]] = defaultdict(list)
     for at, tail in enumerate(tails):
-        if deleted and (span := _span(tail)) is not None:
-            source, ids = span
-            spans[source].append((ids, at))
+        if deleted and (found := row_range(tail)) is not None:
+            spans[found[:2]].append(((found[2][0], found[2][-1]), at))
     for source, bitmap in deleted.items():
         ordered = sorted(spans[source])
         if any(before >= first for ((_, before), _), ((first, _), _) in pairwise(ordered)):
@@ -105,16 +104,6 @@ def _deleted(tails: Sequence[Tail], deleted: Mapping[RowSource, DeletionBitmap])
         if sum(numbers[at] for _, at in ordered) != sum(bits.bit_count() for bits in bitmap.values()):
             return None
     return numbers
-
-
-def _span(tail: Tail) -> tuple[RowSource, tuple[int, int]] | None:
-    """The one source of a file's rows, and between which ids they lie; None if there are others, or gaps."""
-    (write_id, last_write_id), (bucket, last_bucket), (first, last) = key_ranges(tail)
-    numbers = write_id, bucket, first, last
-    if not all(isinstance(number, int) for number in numbers) or (write_id, bucket) != (last_write_id, last_bucket):
-        return None
-    known = [int(number) for number in numbers]  # type: ignore[arg-type]
-    return ((known[0], known[1]), (known[2], known[3])) if known[3] - known[2] + 1 == tail.rows else None
 
 
 def _is_as_written(partition: PartitionState) -> bool:
