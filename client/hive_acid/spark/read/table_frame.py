@@ -55,6 +55,7 @@ from hive_acid.spark.read.scan import (
     ROW_COLUMN,
     ScanDirectory,
     has_known_uri,
+    hoisted,
     partition_texts,
     place_text,
     place_texts,
@@ -288,6 +289,11 @@ class _PartitionGroup:
     def _is_elsewhere(self) -> bool:
         return any(not partition.is_told_by_path for partition in self.partitions)
 
+    @property
+    def _is_told_by_name(self) -> bool:
+        """Whether all rows have the same keys, so that no row's path is looked into."""
+        return self._is_elsewhere or len(self.partitions) == 1
+
     def _scan(
         self,
         found: Sequence[ScanDirectory],
@@ -296,7 +302,7 @@ class _PartitionGroup:
         ids: Sequence[str] = ID_COLUMNS,
     ) -> DataFrame:
         row = row_type(self._table.columns if columns is None else columns)
-        with_path = bool(self._table.partition_keys) and not self._is_elsewhere
+        with_path = bool(self._table.partition_keys) and not self._is_told_by_name
         stored = self.reading.stored
         events = scan(
             self._spark, row, found, self._state.write_ids, with_path=with_path, wanted=wanted, stored=stored, ids=ids
@@ -344,7 +350,7 @@ class _PartitionGroup:
         names = partition_columns(self._table)
         if not names:
             return events
-        if self._is_elsewhere:
+        if self._is_told_by_name:
             values = parse_partition_name(self.partitions[0].name)
             known = [F.lit(value).cast("string").alias(name) for (_, value), name in zip(values, names, strict=True)]
             return events.select(*ID_COLUMNS, ROW_COLUMN, *known)
@@ -413,12 +419,17 @@ class _PartitionGroup:
             *self.reading.ids,
             *(f"{shown(column.type, value)} AS {quoted(column.name)}" for column, value in values),
             *(
-                f"{shown(key.type, f'try_cast({text} AS {sql_type(spark_type(key.type))})')} AS {quoted(key.name)}"
+                f"{shown(key.type, self._value_of_key(key, text))} AS {quoted(key.name)}"
                 for text, key in zip(texts, table.partition_keys, strict=True)
             ),
             *hidden,
         )
         return declared(rows, table.all_columns)
+
+    def _value_of_key(self, key: catalog.Column, text: str) -> str:
+        """A key's value by its text, as SQL; that of one partition is out of the code that Spark generates."""
+        value = f"try_cast({text} AS {sql_type(spark_type(key.type))})"
+        return hoisted(value, "bucket") if self._is_told_by_name else value
 
 
 def _nothing_asked() -> Asked:

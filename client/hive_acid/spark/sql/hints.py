@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import accumulate
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -58,21 +59,66 @@ def _computed(text: str, select: exp.Select, alias: str, known: set[str]) -> Ite
     if not isinstance(where, exp.Expression) or all(isinstance(of, _PLAIN) for of in where.walk()):
         return
     trees = list(where.flatten()) if isinstance(where, exp.And) else [where]
-    written = [of for of in conjuncts(_where(text, select, where)) if "".join(of).strip().lower() not in ("", "and")]
+    written = [of for of in conjuncts(_where(text, select, where)[0]) if "".join(of).strip().lower() not in ("", "and")]
     if len(written) == len(trees):
         for tree, of in zip(trees, written, strict=True):
             if not _is_plain(tree, alias, known) and (bare := without_alias(of, alias, known)) is not None:
                 yield bare
 
 
-def _where(text: str, select: exp.Select, where: exp.Expr) -> Sequence[str]:
-    """The tokens of a WHERE, from one of its columns to both sides; none where its place is not told."""
+class KeyCondition(NamedTuple):
+    """A part of a WHERE that is about partition keys alone: where it stands in the statement, and its text with bare
+    names.
+    """
+
+    start: int
+    end: int
+    bare: str
+
+
+def key_conditions(text: str, select: exp.Select, reference: exp.Table, table: Table) -> list[KeyCondition]:
+    """The conjuncts of the WHERE of `select` that are about partition keys of `reference` alone.
+
+    Rows that they refuse can be left out of the table, as for `wanted_text`.
+    """
+    where = getattr(select.args.get("where"), "this", None)
+    keys = {key.name for key in table.partition_keys}
+    if not keys or not isinstance(where, exp.Expression):
+        return []
+    if not _keeps_its_rows(select, reference) or not _is_itself(reference):
+        return []
+    alias = reference.alias_or_name.lower()
+    trees = list(where.flatten()) if isinstance(where, exp.And) else [where]
+    tokens, place = _where(text, select, where)
+    found: list[KeyCondition] = []
+    written: list[tuple[int, str]] = []
+    for of in conjuncts(tokens):
+        said = "".join(of)
+        if said.strip().lower() not in ("", "and"):
+            written.append((place + len(said) - len(said.lstrip()), said.strip()))
+        place += len(said)
+    if len(written) != len(trees):
+        return []
+    is_alone = len(direct_sources(select)) == 1 and not select.args.get("laterals")
+    for tree, (start, said) in zip(trees, written, strict=True):
+        columns = list(tree.find_all(exp.Column))
+        # Which table a bare name is of, where there are several, is for Spark to say.
+        is_of_keys = bool(columns) and (is_alone or all(column.table for column in columns))
+        if is_of_keys and _is_plain(tree, alias, keys):
+            found.append(KeyCondition(start, start + len(said), _bare(tree)))
+    return found
+
+
+def _where(text: str, select: exp.Select, where: exp.Expr) -> tuple[Sequence[str], int]:
+    """The tokens of a WHERE, from one of its columns to both sides, and where they begin; none where its place is not
+    told.
+    """
     starts = (of.this.meta.get("start") for of in where.find_all(exp.Column) if of.parent_select is select)
     start = next((of for of in starts if of is not None), None)
     tokens = tokens_of(text) if start is not None else []
     places = list(accumulate(map(len, tokens), initial=0))
     if start not in places:
-        return []
+        return [], 0
     first, depth = places.index(start), 0
     while first >= 0 and not (depth <= 0 and tokens[first].lower() == "where"):
         depth += (tokens[first] == ")") - (tokens[first] == "(")
@@ -81,7 +127,7 @@ def _where(text: str, select: exp.Select, where: exp.Expr) -> Sequence[str]:
     while 0 < last < len(tokens) and depth >= 0 and (depth or tokens[last].lower() not in _BEHIND_WHERE):
         depth += (tokens[last] == "(") - (tokens[last] == ")")
         last += 1
-    return tokens[first + 1 : last - (depth < 0)] if first >= 0 else []
+    return (tokens[first + 1 : last - (depth < 0)], places[first + 1]) if first >= 0 else ([], 0)
 
 
 def _conjuncts(select: exp.Select) -> Iterator[exp.Expr]:

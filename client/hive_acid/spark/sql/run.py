@@ -22,6 +22,7 @@ from hive_acid.settings import TransactionManager
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.jvm.frames.narrowing import names_moment
 from hive_acid.spark.jvm.session_settings import word
+from hive_acid.spark.read.filter_pushdown import PushdownFrame
 from hive_acid.spark.read.partitions.reach import JoinedTable, pinned_if_small, reached, standing_for
 from hive_acid.spark.read.table_frame import columns_of_rows
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, rows_with
@@ -32,7 +33,7 @@ from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewriting.edits import escaped
-from hive_acid.spark.sql.rewriting.reads import OtherNames, TableRead, tables_of
+from hive_acid.spark.sql.rewriting.reads import KeyWords, OtherNames, TableRead, tables_of
 from hive_acid.spark.sql.rewriting.rewriter import Rewriter
 from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.sql.views import shown_by
@@ -88,6 +89,9 @@ class Query:
     before: str
     sources: Mapping[str, TableRead]
     others: OtherNames
+    conditions: Mapping[str, KeyWords]
+    """By their places."""
+
     joins: bool = False
     """Whether its joins may tell what of its tables is to be read."""
 
@@ -110,6 +114,16 @@ class Query:
     def frame(self, *, of_view: bool = False) -> DataFrame:
         """See `Run.query`. That `of_view` shows what tables that are not ours have whenever it is read."""
         return self.run.read_together(self, of_view=of_view)
+
+
+def with_conditions(template: str, query: Query, frames: Mapping[str, DataFrame] | None = None) -> str:
+    """A template of a query with its conditions on partition keys, but for those that all rows of its `frames` meet."""
+    for place, (source, text, bare) in query.conditions.items():
+        frame = (frames or {}).get(source)
+        pushdown = frame._pushdown if isinstance(frame, PushdownFrame) else None
+        holds = pushdown is not None and pushdown.holds(bare)
+        template = template.replace(f"{{{place}}}", "true" if holds else escaped(text))
+    return template
 
 
 def _placed(sources: Mapping[str, TableRead], around: str = "") -> Iterator[tuple[str, TableRead]]:
@@ -206,7 +220,7 @@ class Run:
         Raises SqlError and UnsupportedTableError.
         """
         rewriter = Rewriter(self.names, self.arguments)
-        template = rewriter.query(text)
+        template = rewriter.query(text, places_conditions=True)
         if rewriter.compares_chars and has_texts(self.arguments):
             text, self.arguments = with_texts(text, self.arguments)
             return self.prepared(text, before=before, is_whole=is_whole)
@@ -217,6 +231,7 @@ class Run:
             before,
             rewriter.sources,
             rewriter.others,
+            rewriter.conditions,
             rewriter.joins and not rewriter.names_moment and not names_moment(repr(self.arguments)),
             rewriter.has_qualified,
             is_part=not is_whole,
@@ -231,7 +246,7 @@ class Run:
         dummy = self.acid.manager is TransactionManager.DUMMY
         with nullcontext() if dummy else self._blocks.joined(query.tables):
             template, frames = self._reached(query, of_view=of_view or query.is_of_view)
-            return self._by_spark(escaped(query.before) + template, frames)
+            return self._by_spark(escaped(query.before) + with_conditions(template, query, frames), frames)
 
     def untouched(self, text: str, *, is_part: bool = False) -> DataFrame:
         """What Spark makes of a statement, or of a part of one of ours, in which nothing is the metastore's."""
@@ -359,11 +374,11 @@ class Run:
         def with_pinned() -> Callable[[Mapping[str, DataFrame]], DataFrame] | None:
             found = {} if of_view else self._pinned(query, own)
             pinned.update(found)
-            return (lambda given: self._by_spark(query.others.template, frames(given))) if found else None
+            template = with_conditions(query.others.template, query)
+            return (lambda given: self._by_spark(template, frames(given))) if found else None
 
-        found = reached(
-            joined, lambda given: self._by_spark(query.template, frames(given)), with_pinned, self.acid.limits
-        )
+        template = with_conditions(query.template, query)
+        found = reached(joined, lambda given: self._by_spark(template, frames(given)), with_pinned, self.acid.limits)
         if found.is_pinned:
             return query.others.template, frames(found.frames)
         pinned.clear()

@@ -33,6 +33,7 @@ from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.partitions.reach import Reachable
 from hive_acid.spark.read.plan_cache import PlanCache
+from hive_acid.spark.read.skipping import chosen_partitions
 from hive_acid.spark.read.table_frame import ROW_ID, columns_of_rows, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -53,6 +54,9 @@ from hive_acid.transactions.transaction import Transaction
 Frame = TypeVar("Frame", bound=DataFrame)
 _LOOKS = 2
 """So often a read begins again at most, for a table that got other columns after its snapshot."""
+
+_MOST_TOLD = 1_000
+"""Of so many partitions it is found out whether a condition is true of all."""
 
 _SURELY_OPEN_S = 0.1
 """So long no metastore gives up a transaction that it has just been asked about. By the clock of the wall: that of the
@@ -263,11 +267,25 @@ class ReadVerbs(TableVerbs):
                 _refuse_ended(transaction, table)
                 raise
 
+        def told(wanted: Predicate | None, refusal: Predicate) -> bool:
+            names = listing.names(wanted)
+            return len(names) <= _MOST_TOLD and not chosen_partitions(table, names, refusal)
+
         settings, reachable = SessionSettings.of(self.spark), None
         limits = self._context.limits
         if not at_once and table.partition_keys and listing.partitions >= limits.joined_partitions:
             reachable = Reachable(table, columns_of_rows(table, row_id=row_id), limits)
-        pushdown = Pushdown(table, read, totals, settings, lease, reachable, reach, family=family)
+        pushdown = Pushdown(
+            table,
+            read,
+            totals,
+            settings,
+            lease,
+            reachable,
+            told if table.partition_keys and self._context.skipping else None,
+            reach,
+            family=family,
+        )
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
         if where is None:

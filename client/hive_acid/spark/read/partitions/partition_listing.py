@@ -31,6 +31,9 @@ class Listing(Protocol):
     def partitions(self) -> int:
         """How many it has."""
 
+    def names(self, wanted: Predicate | None) -> list[str]:
+        """Those of partitions in which some row may be `wanted`."""
+
     def state(self, wanted: Predicate | None) -> TableState:
         """It without partitions and files in which surely no row is `wanted`."""
 
@@ -46,6 +49,10 @@ class WholeListing:
     def partitions(self) -> int:
         """See `Listing`."""
         return len(self.found.partitions)
+
+    def names(self, wanted: Predicate | None) -> list[str]:
+        """See `Listing`."""
+        return chosen_partitions(self.found.table, [partition.name for partition in self.found.partitions], wanted)
 
     def state(self, wanted: Predicate | None) -> TableState:
         """See `Listing`."""
@@ -74,6 +81,10 @@ class PartitionListing:
         """See `Listing`."""
         return len(self.places)
 
+    def names(self, wanted: Predicate | None) -> list[str]:
+        """See `Listing`."""
+        return chosen_partitions(self.table, [place.name for place in self.places], wanted if self.skipping else None)
+
     def state(self, wanted: Predicate | None) -> TableState:
         """See `Listing`.
 
@@ -81,7 +92,7 @@ class PartitionListing:
         moved since the frame was made, or dropped and not kept.
         """
         wanted = wanted if self.skipping else None
-        names = chosen_partitions(self.table, [place.name for place in self.places], wanted)
+        names = self.names(wanted)
         if missing := set(names) - self._found.keys():  # two threads may list the same
             self._found.update(self._listed([place for place in self.places if place.name in missing]))
         partitions = tuple(self._found[name] for name in names)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_acid.catalog.table import Table
 from hive_acid.spark.read.totals.extremes import Extreme
+
+
+class KeyWords(NamedTuple):
+    """A condition on partition keys of a source as it stands in a query, and with bare names of columns."""
+
+    source: str
+    text: str
+    bare: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,14 @@ from hive_acid.spark.conditions.nesting import deeply_nested
 from hive_acid.spark.jvm.frames.narrowing import names_moment
 from hive_acid.spark.read.table_frame import has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
-from hive_acid.spark.sql.hints import asked_totals, wanted_text
+from hive_acid.spark.sql.hints import asked_totals, key_conditions, wanted_text
 from hive_acid.spark.sql.names import Names
 from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, with_cut_times, without_table_statements
 from hive_acid.spark.sql.rewriting.char_columns import CharColumns, hides_chars
 from hive_acid.spark.sql.rewriting.edits import Edits, put_frame
 from hive_acid.spark.sql.rewriting.reads import (
     ChangedTable,
+    KeyWords,
     OtherNames,
     StoredQuery,
     TableRead,
@@ -56,6 +57,8 @@ class Rewriter:
         self._arguments = arguments
         self._ctes = {name.lower(): f"acid_cte_{position}" for position, name in enumerate(ctes)}
         self.sources: dict[str, TableRead] = {}
+        self.conditions: dict[str, KeyWords] = {}
+        """What stands in the places of conditions on partition keys, in the template of a query."""
         self.read_ctes: dict[str, str] = {}
         self.has_qualified = False
         """Whether names that are not ours were given their database."""
@@ -96,12 +99,15 @@ class Rewriter:
             edits.template().format(), bool(ours), tuple(table.full_name for _, table in plain), tuple(foreign)
         )
 
-    def query(self, text: str) -> str:
-        """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
+    def query(self, text: str, *, places_conditions: bool = False) -> str:
+        """The template of a query; with `places_conditions` it has places for conditions on partition keys, too.
+
+        Raises SqlError if it cannot be understood, UnsupportedTableError.
+        """
         self.for_spark = with_cut_times(text)
         text = without_table_statements(self.for_spark, self._names)
         with deeply_nested(text):
-            return self._edited(text, parsed(text, text), None)
+            return self._edited(text, parsed(text, text), None, places_conditions=places_conditions)
 
     def expression(self, text: str, target: ChangedTable | None = None) -> str:
         """The template of a value or a condition over the rows of `target`. Raises SqlError."""
@@ -113,14 +119,18 @@ class Rewriter:
                 raise SqlError(f"'{text[:SHOWN_LENGTH]}' is not one value or condition")
             return self._edited(lead + text, tree, target)[len(lead) :]
 
-    def _edited(self, text: str, tree: exp.Expr, target: ChangedTable | None) -> str:
+    def _edited(
+        self, text: str, tree: exp.Expr, target: ChangedTable | None, *, places_conditions: bool = False
+    ) -> str:
         edits = Edits(text)
         references = list(self._references(tree, edits))
         asked = asks_for_rows(tree, references)
         self.joins = _has_joins(tree)
         for reference in references:
             is_asked = asked and not reference.node.find_ancestor(exp.Lateral)
-            self._replace(reference, edits, is_asked=is_asked)
+            key = self._replace(reference, edits, is_asked=is_asked)
+            if target is None and places_conditions:
+                self._place_conditions(reference, key, edits)
         shorten_columns(tree, references, edits)
         hide_row_ids(references, edits)
         chars = CharColumns(references, target, self._names, self._is_cte)
@@ -204,7 +214,8 @@ class Rewriter:
             raise SqlError(f"the place of {table.full_name} in the statement is not understood: write it another way")
         return table
 
-    def _replace(self, reference: Reference, edits: Edits, *, is_asked: bool) -> None:
+    def _replace(self, reference: Reference, edits: Edits, *, is_asked: bool) -> str:
+        """Put a place for a table's frame; the name of its source."""
         select = reference.select
         with_row_id = has_row_ids(reference.table) and select is not None and mentions_row_id(select)
         where = None
@@ -215,7 +226,19 @@ class Rewriter:
         view = self._view(reference.table) if reference.table.is_view else None
         totals_of = None if select is None else asked_totals(select, reference.node, reference.table)
         read = TableRead(reference.table, with_row_id, where, is_asked, totals_of, view)
-        put_frame(reference.node, self._key(read), edits)
+        key = self._key(read)
+        put_frame(reference.node, key, edits)
+        return key
+
+    def _place_conditions(self, reference: Reference, key: str, edits: Edits) -> None:
+        """Put places for the conditions on partition keys of a table, whose source is `key`."""
+        select, table = reference.select, reference.table
+        if select is None or edits.is_ambiguous or self.sources[key].where is None:
+            return
+        for found in key_conditions(edits.text, select, reference.node, table):
+            place = f"acid_when_{len(self.conditions)}"
+            self.conditions[place] = KeyWords(key, edits.text[found.start : found.end], found.bare)
+            edits.replace(found.start, found.end, f"{{{place}}}")
 
     def _view(self, view: Table) -> ViewQuery:
         within = Rewriter(self._names.of_view(view))
