@@ -24,7 +24,7 @@ from hive_acid.spark.change.source import Join, KeptSource, kept, matched
 from hive_acid.spark.change.whole_files import WholeFiles, whole_files
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.constants import ask_of
-from hive_acid.spark.conditions.expressions import Expression, expression, text_of
+from hive_acid.spark.conditions.expressions import Expression, expression, left_of, text_of
 from hive_acid.spark.conditions.failures import cannot_fail
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of, refusal_of
@@ -34,6 +34,7 @@ from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.tasks import Tasks
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.literal_hoisting import with_hoisted_literals, with_hoisted_values
+from hive_acid.spark.read.skipping import MOST_TOLD, chosen_partitions
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
@@ -208,8 +209,17 @@ class _Condition:
         return self.asked_of(target)
 
     def asked_of(self, rows: DataFrame) -> DataFrame:
-        """Those of some rows for which it is true."""
-        return _where(rows, self.where, self.statement.table, self.alias)
+        """Those of some rows of `target` for which it is true; what all of its partitions meet is not asked."""
+        table, where = self.statement.table, self.where
+        if where is not None and table.partition_keys:
+            names = [partition.name for partition in self.statement.listed(self.wanted).partitions]
+
+            def holds(part: Expression) -> bool:
+                refusal = refusal_of(part, table, self.alias)
+                return refusal is not None and not chosen_partitions(table, names, refusal)
+
+            where = left_of(where, holds) if self.statement.context.skipping and len(names) <= MOST_TOLD else where
+        return _where(rows, where, table, self.alias)
 
     def of_delete(self) -> tuple[DataFrame, DeletedRows | None, Choice[DeletedBy]]:
         """As `of_target`, or with rows that are deleted already, and which these are.

@@ -50,9 +50,9 @@ class WholeFiles(NamedTuple):
 def whole_files(state: TableState, refusal: Predicate | None) -> WholeFiles | None:
     """The files of which all rows are deleted where those that are not surely meet `refusal`; None for no file.
 
-    Without a `refusal` all rows are deleted.
+    Without a `refusal` all rows are deleted. Limits by which the client writes no deletes are for this as well.
     """
-    if not state.skipping or not state.table.is_full_acid:
+    if not state.skipping or not state.table.is_full_acid or state.limits.driver_deletes < 0:
         return None
     rows: dict[Values, list[RowRange]] = {}
     left: list[PartitionState] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import date, datetime
 
 from pyspark.sql import Column
@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from hive_acid.errors import ColumnError
+from hive_acid.spark.conditions.sql_tokens import conjuncts, tokens_of
 from hive_acid.spark.conditions.trees import column_named, condition_tree
 
 Expression = Column | str
@@ -61,3 +62,15 @@ def equal_columns(condition: Expression, left: str, right: str, names: Sequence[
             if sides.keys() == {left.lower(), right.lower()}:
                 found.append((sides[left.lower()], sides[right.lower()]))
     return found
+
+
+def left_of(condition: Expression, holds: Callable[[Expression], bool]) -> Expression | None:
+    """A condition without the parts that AND joins, as text, and that hold; None if nothing is left of it."""
+    text = text_of(condition)
+    if text is None:
+        return None if holds(condition) else condition
+    parts = [said for of in conjuncts(tokens_of(text)) if (said := "".join(of).strip()).lower() != "and"]
+    left = [part for part in parts if not holds(part)]
+    if len(left) == len(parts):
+        return condition
+    return " AND ".join(f"({part})" for part in left) or None

@@ -25,8 +25,8 @@ from pyspark.sql.types import StructType
 from hive_acid.catalog.table import Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.constants import ask_of
+from hive_acid.spark.conditions.expressions import left_of
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of, refusal_of
-from hive_acid.spark.conditions.sql_tokens import conjuncts, tokens_of
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.frames.narrowing import names_moment
@@ -84,21 +84,10 @@ class Pushdown:
         if self.lease is not None:
             hold(frame, self.lease, self.family.alias)
         for condition in self.conditions:
-            if (left := self._left_of(condition)) is not None:
+            left = condition if self.told is None else left_of(condition, self.holds)
+            if left is not None:
                 frame = filtered(frame, left)
         return frame
-
-    def _left_of(self, condition: Column | str) -> Column | str | None:
-        """A condition without the parts that hold; None if nothing is left of it."""
-        if self.told is None:
-            return condition
-        if not isinstance(condition, str):
-            return None if self.holds(condition) else condition
-        parts = [text for of in conjuncts(tokens_of(condition)) if (text := "".join(of).strip()).lower() != "and"]
-        left = [part for part in parts if not self.holds(part)]
-        if len(left) == len(parts):
-            return condition
-        return " AND ".join(f"({part})" for part in left) or None
 
     def holds(self, condition: Column | str) -> bool:
         """Whether a condition is surely true of all rows that are read, as the keys of their partitions tell.

@@ -48,6 +48,9 @@ from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.scan import ROW_COLUMN
 
+MOST_TOLD = 1_000
+"""Of so many partitions it is found out whether a condition is true of all."""
+
 _NO_VALUE = ColumnStatistics(0, has_null=True)
 INTEGER_RANGES = {
     "tinyint": (-(2**7), 2**7 - 1),

@@ -33,7 +33,7 @@ from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.partitions.reach import Reachable
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.skipping import chosen_partitions
+from hive_acid.spark.read.skipping import MOST_TOLD, chosen_partitions
 from hive_acid.spark.read.table_frame import ROW_ID, columns_of_rows, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -54,9 +54,6 @@ from hive_acid.transactions.transaction import Transaction
 Frame = TypeVar("Frame", bound=DataFrame)
 _LOOKS = 2
 """So often a read begins again at most, for a table that got other columns after its snapshot."""
-
-_MOST_TOLD = 1_000
-"""Of so many partitions it is found out whether a condition is true of all."""
 
 _SURELY_OPEN_S = 0.1
 """So long no metastore gives up a transaction that it has just been asked about. By the clock of the wall: that of the
@@ -269,7 +266,7 @@ class ReadVerbs(TableVerbs):
 
         def told(wanted: Predicate | None, refusal: Predicate) -> bool:
             names = listing.names(wanted)
-            return len(names) <= _MOST_TOLD and not chosen_partitions(table, names, refusal)
+            return len(names) <= MOST_TOLD and not chosen_partitions(table, names, refusal)
 
         settings, reachable = SessionSettings.of(self.spark), None
         limits = self._context.limits

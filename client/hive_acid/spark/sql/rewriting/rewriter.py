@@ -44,6 +44,8 @@ _WITH_CATALOG = 3
 """So many parts has a name that names its catalog, too."""
 _CHOOSING = ("sample", "version", "when", "changes", "partition")
 """Clauses behind a name that is not ours by which it is read otherwise than a frame is."""
+_WHEN = "acid_when_"
+"""How the names of places for conditions begin."""
 _MEANT = {"acid.fetch.deleted.rows": "{}.deletes lists rows that are deleted"}
 """What to say instead of an option of Hive's readers."""
 
@@ -233,10 +235,10 @@ class Rewriter:
     def _place_conditions(self, reference: Reference, key: str, edits: Edits) -> None:
         """Put places for the conditions on partition keys of a table, whose source is `key`."""
         select, table = reference.select, reference.table
-        if select is None or edits.is_ambiguous or self.sources[key].where is None:
+        if select is None or edits.is_ambiguous or self.sources[key].where is None or _WHEN in edits.text:
             return
         for found in key_conditions(edits.text, select, reference.node, table):
-            place = f"acid_when_{len(self.conditions)}"
+            place = f"{_WHEN}{len(self.conditions)}"
             self.conditions[place] = KeyWords(key, edits.text[found.start : found.end], found.bare)
             edits.replace(found.start, found.end, f"{{{place}}}")
 
