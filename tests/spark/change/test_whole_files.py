@@ -191,6 +191,16 @@ def test_nothing_is_read(filled: AcidSession, monkeypatch: pytest.MonkeyPatch, w
     assert len(left.collect()) == 2500 - deleted
 
 
+def test_files_that_have_lost_all_rows_are_not_read(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    acid.create_table("d.t", {"id": "bigint"}, partitioned_by={"day": "int"})
+    acid.insert("d.t", acid.spark.range(0, 50_000, 1, 1).selectExpr("id", "CAST(id % 2 AS int) AS day"))
+    assert acid.delete("d.t", "day = 0") == 25_000
+    assert acid.delete("d.t", "id % 50 = 1") == 1_000
+    monkeypatch.setattr("hive_acid.spark.change.dml.driver_deletes", never)
+    assert acid.delete("d.t") == 24_000
+    assert acid.table("d.t").count() == len(acid.table("d.t").collect()) == 0
+
+
 def test_rows_of_other_files_are_found_beside(filled: AcidSession) -> None:
     acid = filled
     assert acid.delete("d.t", "day = date'2024-01-01' AND id % 2 = 0") == 250

@@ -26,8 +26,8 @@ from hive_acid.spark.read.skipping import of_value, row_range, statistics_of, ta
 from hive_acid.spark.read.totals.counting import has_tails
 from hive_acid.write.staging import Values
 
-_MOST_GONE = 10_000
-"""Of a file that has lost more rows already the others are looked for by Spark: they are in too many runs."""
+_MOST_RUNS = 10_000
+"""In more runs the rows that a file has left are looked for by Spark."""
 
 
 class WholeFiles(NamedTuple):
@@ -112,7 +112,8 @@ def _ranges(
     ranges = {}
     for file, (write_id, bucket, ids) in told.items():
         bitmap = gone.get((write_id, bucket), {})
-        if rows_within(bitmap, ids[0], ids[-1]) <= _MOST_GONE:
+        gone_here = rows_within(bitmap, ids[0], ids[-1])
+        if min(gone_here, len(ids) - gone_here) < _MOST_RUNS:
             ranges[file] = [(write_id, bucket, left) for left in runs_left(bitmap, ids[0], ids[-1])]
     return ranges
 
