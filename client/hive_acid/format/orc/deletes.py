@@ -21,9 +21,9 @@ from hive_acid.format.deletion_bitmap import RowRange
 from hive_acid.format.orc.file import ACID_FIELDS, ROW_INDEX_STRIDE, acid_types, orc_file
 from hive_acid.format.orc.patch import KEY_INDEX, STATS, VERSION
 from hive_acid.format.orc.protobuf import bytes_field, number_field, number_fields, signed_varint, unzigzag, varint
+from hive_acid.format.orc.stretches import Stretch, Stretches
 from hive_acid.format.orc.tail import BLOCK_BYTES, MAGIC, section
 from hive_acid.format.rows import DELETE, decode_bucket
-from hive_acid.format.stretches import Stretch, Stretches
 
 _PRESENT, _DATA, _LENGTH, _SECONDARY, _ROW_INDEX = 0, 1, 2, 5, 6
 _DIRECT, _DIRECT_V2 = 0, 2

@@ -71,6 +71,8 @@ def whole_files(state: TableState, refusal: Predicate | None) -> WholeFiles | No
         whole = _ranges(partition, of, state, refusal)
         if whole:
             values = tuple(value for _, value in parse_partition_name(partition.name)) if partition.name else ()
+            if values in rows:
+                return None  # two names of one value, which events do not tell apart
             rows[values] = [run for runs in whole.values() for run in runs]
             files += len(whole)
         left.append(without_files(partition, {(partition.name, file.path) for file in whole}))
