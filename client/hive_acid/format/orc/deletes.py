@@ -85,12 +85,13 @@ class DeleteEvents:
 
     def runs(self) -> list[RowRange]:
         """The rows, of which those that are numbered one after the other are together."""
-        if isinstance(self.row_ids, Stretches):
-            return [
-                (write_id, bucket, range(of.first, of.first + of.length))
-                for write_id, bucket, of in self._stretches(self.row_ids)
-            ]
         found: list[RowRange] = []
+        if isinstance(self.row_ids, Stretches):
+            begin = 0
+            for part in self.row_ids.parts:
+                found.append((self.write_ids[begin], self.buckets[begin], range(part.first, part.first + part.length)))
+                begin += part.length
+            return found
         before: tuple[int, int, int] | None = None
         for write_id, bucket, row_id in zip(self.write_ids, self.buckets, self.row_ids, strict=True):
             if before == (write_id, bucket, row_id - 1):
@@ -99,13 +100,6 @@ class DeleteEvents:
                 found.append((write_id, bucket, range(row_id, row_id + 1)))
             before = write_id, bucket, row_id
         return found
-
-    def _stretches(self, row_ids: Stretches) -> Iterator[tuple[int, int, Stretch]]:
-        """The stretches of events that are made of runs, with their source."""
-        begin = 0
-        for part in row_ids.parts:
-            yield self.write_ids[begin], self.buckets[begin], part
-            begin += part.length
 
     @property
     def columns(self) -> tuple[Sequence[int], ...]:
@@ -135,16 +129,18 @@ class DeleteEvents:
 
 def told_runs(user_metadata: Mapping[str, bytes], rows: int) -> tuple[list[RowRange], int] | None:
     """The runs that a file of so many events says it has, and the write that deletes them; None if it does not say."""
-    said = user_metadata.get(_RUNS)
-    if said is None:
-        return None
+    told = _parsed_runs(user_metadata.get(_RUNS, b""))
+    return told if told is not None and sum(len(ids) for *_, ids in told[0]) == rows else None
+
+
+@lru_cache(maxsize=1_024)  # Every read asks for those of all delete files.
+def _parsed_runs(said: bytes) -> tuple[list[RowRange], int] | None:
+    """The runs in user metadata, and the write that deletes them; None if it is none of that form."""
     try:
-        deleted_by, *runs = (tuple(map(int, part.split(b","))) for part in said.split(b";"))
-        found: list[RowRange] = [(write_id, bucket, range(first, last + 1)) for write_id, bucket, first, last in runs]
-        (by,) = deleted_by
+        (deleted_by,), *runs = (tuple(map(int, part.split(b","))) for part in said.split(b";"))
+        return [(write_id, bucket, range(first, last + 1)) for write_id, bucket, first, last in runs], deleted_by
     except ValueError:
         return None
-    return (found, by) if sum(len(ids) for *_, ids in found) == rows else None
 
 
 def delete_file(columns: Sequence[tuple[str, str]], events: DeleteEvents, compression: str) -> bytes:
@@ -307,19 +303,19 @@ def _runs(values: Sequence[int], bounds: tuple[int, int]) -> bytes:
     """Integers in the second version of ORC's run length encoding; `bounds` are the least and the greatest."""
     if bounds[0] == bounds[1]:
         whole, rest = divmod(len(values), _RUN)
-        return _equal(_RUN, bounds[0]) * whole + (_equal(rest, bounds[0]) if rest else b"")
+        return _even(_RUN, bounds[0], 0) * whole + (_even(rest, bounds[0], 0) if rest else b"")
     return b"".join(_run(values[at : at + _RUN]) for at in range(0, len(values), _RUN))
 
 
-def _equal(count: int, value: int) -> bytes:
-    """A number so many times, as one that ascends by 0."""
-    return _header(_ASCENDING, 0, count) + signed_varint(value) + signed_varint(0)
+def _even(count: int, first: int, step: int) -> bytes:
+    """So many numbers that ascend by one step."""
+    return _header(_ASCENDING, 0, count) + signed_varint(first) + signed_varint(step)
 
 
 def _run(values: Sequence[int]) -> bytes:
     """Values that ascend as the differences between them, others as they are, in as many bytes as the largest needs."""
     if isinstance(values, Stretch):
-        return _header(_ASCENDING, 0, len(values)) + signed_varint(values.first) + signed_varint(values.step)
+        return _even(len(values), values.first, values.step)
     steps = list(map(sub, values[1:], values))
     least, greatest = min(steps, default=0), max(steps, default=0)
     if least < 0:

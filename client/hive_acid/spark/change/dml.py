@@ -34,7 +34,7 @@ from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.tasks import Tasks
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.literal_hoisting import with_hoisted_literals, with_hoisted_values
-from hive_acid.spark.read.skipping import MOST_TOLD, chosen_partitions
+from hive_acid.spark.read.skipping import meet_all
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
@@ -213,12 +213,8 @@ class _Condition:
         table, where = self.statement.table, self.where
         if where is not None and table.partition_keys:
             names = [partition.name for partition in self.statement.listed(self.wanted).partitions]
-
-            def holds(part: Expression) -> bool:
-                refusal = refusal_of(part, table, self.alias)
-                return refusal is not None and not chosen_partitions(table, names, refusal)
-
-            where = left_of(where, holds) if self.statement.context.skipping and len(names) <= MOST_TOLD else where
+            if self.statement.context.skipping:
+                where = left_of(where, partial(meet_all, table, names, alias=self.alias))
         return _where(rows, where, table, self.alias)
 
     def of_delete(self) -> tuple[DataFrame, DeletedRows | None, Choice[DeletedBy]]:

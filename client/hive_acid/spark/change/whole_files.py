@@ -16,14 +16,12 @@ from hive_acid.format.deletion_bitmap import DeletionBitmap, RowRange, RowSource
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.orc.statistics import ColumnStatistics
 from hive_acid.format.orc.tail import Tail
-from hive_acid.format.partitions import parse_partition_name
-from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataFile
 from hive_acid.spark.conditions.predicates import Predicate, may_match
 from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.skipping import of_value, row_range, statistics_of, tails_of, without_files
-from hive_acid.spark.read.totals.counting import has_tails
+from hive_acid.spark.read.totals.counting import is_as_written
 from hive_acid.write.staging import Values
 
 _MOST_RUNS = 10_000
@@ -57,7 +55,7 @@ def whole_files(state: TableState, refusal: Predicate | None) -> WholeFiles | No
     rows: dict[Values, list[RowRange]] = {}
     left: list[PartitionState] = []
     files = 0
-    candidates = [partition for partition in state.partitions if _is_told(partition)]
+    candidates = [partition for partition in state.partitions if is_as_written(partition)]
     paths = {partition.name: _paths(partition) for partition in candidates}
     every = [path for of in paths.values() for path in of.values()]
     if not every or SHARED.missing(every) > state.limits.counted_files:
@@ -70,18 +68,13 @@ def whole_files(state: TableState, refusal: Predicate | None) -> WholeFiles | No
         of = {file: by_path[path] for file, path in paths.get(partition.name, {}).items()}
         whole = _ranges(partition, of, state, refusal)
         if whole:
-            values = tuple(value for _, value in parse_partition_name(partition.name)) if partition.name else ()
+            values = partition.values
             if values in rows:
                 return None  # two names of one value, which events do not tell apart
             rows[values] = [run for runs in whole.values() for run in runs]
             files += len(whole)
         left.append(without_files(partition, {(partition.name, file.path) for file in whole}))
     return WholeFiles(rows, files, replace(state, partitions=tuple(left))) if files else None
-
-
-def _is_told(partition: PartitionState) -> bool:
-    """Whether each event in the data files is a row that the snapshot sees, unless an event deletes it."""
-    return has_tails(partition) and all(found.validity is RangeValidity.ALL for found in partition.state.data)
 
 
 def _paths(partition: PartitionState) -> dict[DataFile, DataFilePath]:
@@ -122,8 +115,7 @@ def _ranges(
 
 def _statistics(partition: PartitionState, table: Table) -> Callable[[Tail], Callable[[str], ColumnStatistics | None]]:
     """What is known of the rows of a file in the partition, by its tail: of partition keys and of columns."""
-    values = [value for _, value in parse_partition_name(partition.name)] if partition.name else []
-    keys = {key.name: of_value(key, value) for key, value in zip(table.partition_keys, values, strict=True)}
+    keys = {key.name: of_value(key, text) for key, text in zip(table.partition_keys, partition.values, strict=True)}
 
     def of(tail: Tail) -> Callable[[str], ColumnStatistics | None]:
         columns = statistics_of(table, tail)

@@ -358,9 +358,9 @@ class _Reader:
             return self._null_test(tree.this, is_null=False)
         return self._boolean(tree, is_true=False)
 
-    def refusal(self, tree: exp.Expr | None, depth: int = 0) -> Predicate | None:
+    def refusal(self, tree: exp.Expr | None) -> Predicate | None:
         """What is surely said where the tree is false or null."""
-        return self._missed(tree, depth, by=False)
+        return self._missed(tree, 0, by=False)
 
     def _missed(self, tree: exp.Expr | None, depth: int, *, by: bool) -> Predicate | None:
         """What is surely said where the tree is not true, or, with `by`, where it is not false."""

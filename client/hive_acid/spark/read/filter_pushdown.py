@@ -26,7 +26,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.constants import ask_of
 from hive_acid.spark.conditions.expressions import left_of
-from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of, refusal_of
+from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.frames.classic import frame_in_jvm
 from hive_acid.spark.jvm.frames.narrowing import names_moment
@@ -34,6 +34,7 @@ from hive_acid.spark.jvm.frames.scala import have_columns_in_common, identified
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read.partitions.reach import Reachable
+from hive_acid.spark.read.skipping import meet_all
 from hive_acid.spark.read.totals.extremes import Extreme, Totals
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.snapshots.holding import hold
@@ -71,8 +72,8 @@ class Pushdown:
     reachable: Reachable | None = None
     """What a join may leave out partitions of."""
 
-    told: Callable[[Predicate | None, Predicate], bool] | None = None
-    """Whether no partition that is read for what is wanted has values of its keys that meet a second predicate."""
+    partitions: Callable[[Predicate | None], Sequence[str]] | None = None
+    """The names of those that are read for what is wanted, if their keys may answer conditions."""
 
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
@@ -84,7 +85,7 @@ class Pushdown:
         if self.lease is not None:
             hold(frame, self.lease, self.family.alias)
         for condition in self.conditions:
-            left = condition if self.told is None else left_of(condition, self.holds)
+            left = condition if self.partitions is None else left_of(condition, self.holds)
             if left is not None:
                 frame = filtered(frame, left)
         return frame
@@ -94,10 +95,9 @@ class Pushdown:
 
         To ask each row for it would take bytes of its file's path, and code that is compiled for its values.
         """
-        if self.told is None:
+        if self.partitions is None:
             return False
-        refusal = refusal_of(condition, self.table, self.family.alias)
-        return refusal is not None and self.told(self.wanted, refusal)
+        return meet_all(self.table, self.partitions(self.wanted), condition, self.family.alias)
 
     def planned_later(self, spark: SparkSession) -> Any:
         """As `frame`, under the session's time zone of when the frame was made."""

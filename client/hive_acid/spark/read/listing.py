@@ -52,6 +52,11 @@ class PartitionState:
             ),
         )
 
+    @property
+    def values(self) -> tuple[str | None, ...]:
+        """The texts of its keys."""
+        return tuple(value for _, value in parse_partition_name(self.name)) if self.name else ()
+
     def scan_directories(self, directories: Sequence[DataDirectory]) -> list[ScanDirectory]:
         """The files with ACID columns in `directories`, which are some of this partition's, for `scan`."""
         found = []

@@ -15,11 +15,14 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
+from pyspark.sql import Column
+
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
+from hive_acid.filesystem import delete_files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
-from hive_acid.format.deletion_bitmap import RowRange, bitmaps_of, rows_within
+from hive_acid.format.deletion_bitmap import RowRange, merged, rows_within
 from hive_acid.format.orc.deletes import told_runs
 from hive_acid.format.orc.statistics import UNKNOWN, Bound, ColumnStatistics
 from hive_acid.format.orc.tail import Tail
@@ -37,6 +40,7 @@ from hive_acid.spark.conditions.predicates import (
     columns_of,
     is_beyond,
     may_match,
+    refusal_of,
     restricted,
 )
 from hive_acid.spark.conditions.trees import DAY
@@ -48,7 +52,7 @@ from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.scan import ROW_COLUMN
 
-MOST_TOLD = 1_000
+_MOST_TOLD = 1_000
 """Of so many partitions it is found out whether a condition is true of all."""
 
 _NO_VALUE = ColumnStatistics(0, has_null=True)
@@ -84,6 +88,14 @@ def chosen_partitions(table: Table, names: Iterable[str], wanted: Predicate | No
         return lambda column: of_value(keys[column][1], values[keys[column][0]])
 
     return [name for name in names if not refused(name) and may_match(predicate, statistics_of(name))]
+
+
+def meet_all(table: Table, names: Sequence[str], condition: Column | str, alias: str | None = None) -> bool:
+    """Whether a condition is surely true of all rows of the partitions that are named; see `refusal_of`."""
+    if len(names) > _MOST_TOLD:
+        return False
+    refusal = refusal_of(condition, table, alias)
+    return refusal is not None and not chosen_partitions(table, names, refusal)
 
 
 def _refused_at_sight(predicate: Predicate, keys: Mapping[str, tuple[int, catalog.Column]]) -> Callable[[str], bool]:
@@ -273,7 +285,7 @@ def touched_by_deletes(
         return Touched(list(reached), [], by(unopened=NOT_KNOWN))
     of_data = dict(zip(data, tails, strict=False))
     of_events = tails[len(data) :]
-    gone = _gone(of_data, of_events, partition)
+    gone = _gone(of_data, zip(events, of_events, strict=True), partition)
     ranges = [key_ranges(tail) for tail in of_events if tail.rows]
     unreached = {
         path
@@ -293,7 +305,7 @@ def touched_by_deletes(
 
 
 def _gone(
-    data: Mapping[DataFilePath, Tail], events: Iterable[Tail], partition: PartitionState
+    data: Mapping[DataFilePath, Tail], events: Iterable[tuple[DataFilePath, Tail]], partition: PartitionState
 ) -> dict[DataFilePath, RowRange]:
     """The files of which all rows are deleted, as the tails of delete files say, and these rows.
 
@@ -304,8 +316,8 @@ def _gone(
         return {}
     if any(map(may_hold_updates, state.insert_deltas)):
         return {}
-    told = [runs for tail in events if (runs := told_runs(tail.user_metadata, tail.rows)) is not None]
-    deleted = bitmaps_of(run for runs, _ in told for run in runs)
+    told = delete_files.SHARED.read([path for path, tail in events if told_runs(tail.user_metadata, tail.rows)])
+    deleted = merged(said.rows for said in told or ())
     if not deleted:
         return {}
     found = {path: rows for path, tail in data.items() if (rows := row_range(tail)) is not None}

@@ -25,7 +25,6 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.deletion_bitmap import RowRange
 from hive_acid.format.names import Directory
-from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE, ID_COLUMNS, KEY
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
@@ -351,8 +350,8 @@ class _PartitionGroup:
         if not names:
             return events
         if self._is_told_by_name:
-            values = parse_partition_name(self.partitions[0].name)
-            known = [F.lit(value).cast("string").alias(name) for (_, value), name in zip(values, names, strict=True)]
+            values = self.partitions[0].values
+            known = [F.lit(value).cast("string").alias(name) for value, name in zip(values, names, strict=True)]
             return events.select(*ID_COLUMNS, ROW_COLUMN, *known)
         below = len(names), self._table.location, [partition.directory for partition in self.partitions]
         texts = zip((*partition_texts(*below), place_text(*below)), (*names, PLACE_COLUMN), strict=True)

@@ -58,12 +58,9 @@ def _computed(text: str, select: exp.Select, alias: str, known: set[str]) -> Ite
     where = getattr(select.args.get("where"), "this", None)
     if not isinstance(where, exp.Expression) or all(isinstance(of, _PLAIN) for of in where.walk()):
         return
-    trees = list(where.flatten()) if isinstance(where, exp.And) else [where]
-    written = [of for of in conjuncts(_where(text, select, where)[0]) if "".join(of).strip().lower() not in ("", "and")]
-    if len(written) == len(trees):
-        for tree, of in zip(trees, written, strict=True):
-            if not _is_plain(tree, alias, known) and (bare := without_alias(of, alias, known)) is not None:
-                yield bare
+    for tree, tokens, _ in _written(text, select, where):
+        if not _is_plain(tree, alias, known) and (bare := without_alias(tokens, alias, known)) is not None:
+            yield bare
 
 
 class KeyCondition(NamedTuple):
@@ -88,25 +85,32 @@ def key_conditions(text: str, select: exp.Select, reference: exp.Table, table: T
     if not _keeps_its_rows(select, reference) or not _is_itself(reference):
         return []
     alias = reference.alias_or_name.lower()
-    trees = list(where.flatten()) if isinstance(where, exp.And) else [where]
-    tokens, place = _where(text, select, where)
-    found: list[KeyCondition] = []
-    written: list[tuple[int, str]] = []
-    for of in conjuncts(tokens):
-        said = "".join(of)
-        if said.strip().lower() not in ("", "and"):
-            written.append((place + len(said) - len(said.lstrip()), said.strip()))
-        place += len(said)
-    if len(written) != len(trees):
-        return []
     is_alone = len(direct_sources(select)) == 1 and not select.args.get("laterals")
-    for tree, (start, said) in zip(trees, written, strict=True):
+    found = []
+    for tree, tokens, place in _written(text, select, where):
         columns = list(tree.find_all(exp.Column))
         # Which table a bare name is of, where there are several, is for Spark to say.
         is_of_keys = bool(columns) and (is_alone or all(column.table for column in columns))
         if is_of_keys and _is_plain(tree, alias, keys):
-            found.append(KeyCondition(start, start + len(said), _bare(tree)))
+            said = "".join(tokens)
+            start = place + len(said) - len(said.lstrip())
+            found.append(KeyCondition(start, start + len(said.strip()), _bare(tree)))
     return found
+
+
+def _written(text: str, select: exp.Select, where: exp.Expr) -> list[tuple[exp.Expr, Sequence[str], int]]:
+    """The conjuncts of a WHERE: the tree of each, its tokens and where these begin; none where that is not told."""
+    trees = list(where.flatten()) if isinstance(where, exp.And) else [where]
+    tokens, place = _where(text, select, where)
+    written = []
+    for of in conjuncts(tokens):
+        said = "".join(of)
+        if said.strip().lower() not in ("", "and"):
+            written.append((of, place))
+        place += len(said)
+    if len(written) != len(trees):
+        return []
+    return [(tree, of, begin) for tree, (of, begin) in zip(trees, written, strict=True)]
 
 
 def _where(text: str, select: exp.Select, where: exp.Expr) -> tuple[Sequence[str], int]:

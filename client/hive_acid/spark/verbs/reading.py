@@ -33,7 +33,6 @@ from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.partitions.reach import Reachable
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.skipping import MOST_TOLD, chosen_partitions
 from hive_acid.spark.read.table_frame import ROW_ID, columns_of_rows, has_row_ids, read_table
 from hive_acid.spark.read.totals.extremes import Extreme, Totals, known_totals
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -264,10 +263,6 @@ class ReadVerbs(TableVerbs):
                 _refuse_ended(transaction, table)
                 raise
 
-        def told(wanted: Predicate | None, refusal: Predicate) -> bool:
-            names = listing.names(wanted)
-            return len(names) <= MOST_TOLD and not chosen_partitions(table, names, refusal)
-
         settings, reachable = SessionSettings.of(self.spark), None
         limits = self._context.limits
         if not at_once and table.partition_keys and listing.partitions >= limits.joined_partitions:
@@ -279,7 +274,7 @@ class ReadVerbs(TableVerbs):
             settings,
             lease,
             reachable,
-            told if table.partition_keys and self._context.skipping else None,
+            listing.names if table.partition_keys and self._context.skipping else None,
             reach,
             family=family,
         )

@@ -41,7 +41,6 @@ from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.orc.bloom_filters import asked_filters
 from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.orc.deletes import DeleteEvents
-from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.properties import replaced_by
 from hive_acid.format.rows import RowId, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
@@ -428,10 +427,7 @@ class Statement:
         left_out = decided(pre_hive_3=found is None, known=found.known if found else None)
         if found is None or found.rows is None:
             return None, left_out
-        deleted = {
-            tuple(value for _, value in parse_partition_name(of.name)) if of.name else (): rows
-            for of, rows in zip(state.partitions, found.rows, strict=True)
-        }
+        deleted = {of.values: rows for of, rows in zip(state.partitions, found.rows, strict=True)}
         target = read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True, narrow=True)
         return (target, deleted), left_out
 

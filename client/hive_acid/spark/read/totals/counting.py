@@ -43,7 +43,7 @@ def counted_files(state: TableState) -> list[CountedFile] | None:
 
 
 def _counted(state: TableState) -> tuple[list[CountedFile] | None, Choice[Counting]]:
-    written = state.skipping and state.table.is_full_acid and all(map(_is_as_written, state.partitions))
+    written = state.skipping and state.table.is_full_acid and all(map(is_as_written, state.partitions))
     by = partial(counting_by, written=written, limits=state.limits)
     counting = by()
     if counting.way is not Counting.FOOTERS:
@@ -106,7 +106,7 @@ def _deleted(tails: Sequence[Tail], deleted: Mapping[RowSource, DeletionBitmap])
     return numbers
 
 
-def _is_as_written(partition: PartitionState) -> bool:
+def is_as_written(partition: PartitionState) -> bool:
     """Whether each event in the data files is a row that is seen, or that a visible event deletes."""
     return has_tails(partition) and all(found.validity is RangeValidity.ALL for found in partition.state.data)
 
