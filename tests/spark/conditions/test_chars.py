@@ -241,6 +241,13 @@ def test_char_partition_keys(acid: AcidSession, spark: SparkSession) -> None:
     acid.sql("INSERT INTO d.t PARTITION (c = 'ab') VALUES (5)")
     assert ids(acid.table("d.t").where("c = 'ab'")) == [1, 2, 5]
     assert ids(acid.sql("SELECT id FROM d.t WHERE c IN ('ab') AND c BETWEEN 'ab' AND 'ab'")) == [1, 2, 5]
+    outside = "NOT (c BETWEEN 'aa' AND 'ac ') AND (c) > 'ab ' AND 'x' >= c AND 'cd ' LIKE 'cd%' AND (c LIKE 'cd')"
+    assert ids(acid.sql(f"SELECT id FROM d.t WHERE {outside}")) == [3]
+    assert ids(acid.sql("SELECT id FROM d.t AS x WHERE (x.c BETWEEN 'aa ' AND 'ac') AND NOT x.c LIKE 'cd'")) == [
+        1,
+        2,
+        5,
+    ]
     source = spark.createDataFrame([("ab", 7), ("ef", 8)], "c string, n int")
     counts = (
         acid.merge("d.t", source, on="t.c = s.c")

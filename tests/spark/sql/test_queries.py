@@ -264,6 +264,17 @@ def test_what_cannot_match_is_not_read(numbers: Any) -> None:
     assert files_and_rows(beyond) == (0, 0)
 
 
+def test_a_null_beside_a_condition_is_sparks(numbers: Any) -> None:
+    """Of which the hint would be a null alone, where the other part is none of a hint."""
+    for where in (
+        "name = r'n1' AND NULL",
+        "NULL AND upper(name) = 'N1'",
+        "(NULL) AND length(name) > 0",
+        "NULL OR name = r'n1'",
+    ):
+        assert rows(numbers.sql(f"SELECT id FROM d.t WHERE {where}")) == ([(1,)] if " OR " in where else []), where
+
+
 def test_threads_have_their_own_database_and_transaction(numbers: Any) -> None:
     numbers.create_database("e")
     numbers.sql("CREATE TABLE e.t AS SELECT 'e' AS id")

@@ -182,18 +182,19 @@ class Conditions:
         is_like = self._chance.random() < 0.8
         sql = f"{self._written(name)} {'' if is_like else 'NOT '}LIKE {quoted_text(pattern)}"
 
+        # Spark matches a char with all its blanks.
+        of_char = kind.startswith("char")
+
         def truth(row: Row) -> bool | None:
-            found = like(row[name], pattern)
+            text = row[name]
+            found = like(text.rstrip(" ") if of_char and text is not None else text, pattern)
             return found if is_like else neither(found)
 
-        # Spark matches a char with all its blanks; the model does not say what is right.
-        of_char = kind.startswith("char")
-        return Condition(
-            sql,
-            frozenset({name}),
-            None if of_char else truth,
-            lambda: F.col(name).like(pattern) if is_like else ~F.col(name).like(pattern),
-        )
+        def column() -> Column:
+            return F.col(name).like(pattern) if is_like else ~F.col(name).like(pattern)
+
+        is_clear = not (of_char and any(sign in pattern for sign in "\\'\""))
+        return Condition(sql, frozenset({name}), truth, column if is_clear else None, by_hive=of_char)
 
     def _converted(self, name: str, kind: str) -> Condition:
         """A condition on what is made of the column."""

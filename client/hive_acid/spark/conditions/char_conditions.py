@@ -8,18 +8,19 @@ be taken with its blanks: so it is put there without them. What cannot be looked
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
-from sqlglot import exp
+from sqlglot import exp, tokenize
+from sqlglot.tokenizer_core import TokenType
 
 from hive_acid.catalog.table import Table
 from hive_acid.format.hashing import type_parts
 from hive_acid.spark.conditions.nesting import deeply_nested
-from hive_acid.spark.conditions.trees import condition_tree
+from hive_acid.spark.conditions.trees import condition_tree, sql_text
 from hive_acid.spark.values.types import column_type, spark_type
 
 TypeOf = Callable[[str, str], str | None]
@@ -28,6 +29,20 @@ TypeOf = Callable[[str, str], str | None]
 _EQUATIONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.EqualNull)
 _ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _PATTERNS = (exp.Like, exp.ILike, exp.RegexpLike)
+_SAME_ELEMENTS = (
+    exp.Reverse, exp.ArraySlice, exp.ArraySort, exp.Shuffle, exp.ArrayDistinct, exp.ArrayCompact, exp.ArrayFilter,
+    exp.ArrayExcept, exp.ArrayRemove,
+)  # fmt: skip
+"""Functions that give elements of the array that they are given first; `_SAME_ELEMENTS_CALLED` are those by name."""
+
+_SAME_ELEMENTS_CALLED = frozenset({"filter", "array_sort", "slice", "array_except"})
+_EACH = (exp.Exists, exp.ArrayFilter, exp.Transform)
+_EACH_CALLED = frozenset(
+    {"exists", "filter", "transform", "forall", "map_filter", "transform_keys", "transform_values"}
+)
+_BRACKET = re.compile(r"[(\[]")
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _LONGEST_CHAR = 255
 _CHAR = re.compile(r"\bchar\b", re.IGNORECASE)
 
@@ -62,6 +77,9 @@ def _without_blanks(
     others: Mapping[str, str | None],
     by_alias: Mapping[str, Mapping[str, str | None]],
 ) -> Column | str:
+    if isinstance(condition, Column) and (text := sql_text(condition)) is not None:
+        meant = _without_blanks(text, own, others, by_alias)
+        return condition if meant == text else F.expr(str(meant))
     tree = condition_tree(condition, [*own, *others], with_escapes=True)
     if tree is None:
         return condition
@@ -75,13 +93,18 @@ def _without_blanks(
     if not found:
         return condition
     if isinstance(condition, str):
-        for begin, end, meant in sorted((part.in_text(condition) for part in found), reverse=True):
-            condition = condition[:begin] + meant + condition[end:]
+        made: list[tuple[int, str]] = []
+        for part in found:
+            begin, end = part.span(condition)
+            made += zip((begin, end), part.around, strict=True)
+        # One may lie within another; none begins or ends where another does.
+        for at, put in sorted(made, reverse=True):
+            condition = condition[:at] + put + condition[at:]
         return condition
     if tree.find(exp.Placeholder):
         return condition
-    for part in found:
-        part.node.replace(exp.var(part.meant(part.node.sql(dialect="spark"))))
+    for part in reversed(found):  # those within others before these
+        part.node.replace(exp.var(part.node.sql(dialect="spark").join(part.around)))
     return F.expr(tree.sql(dialect="spark"))
 
 
@@ -91,17 +114,35 @@ class Part(NamedTuple):
     node: exp.Expr
     in_order: bool
 
-    def meant(self, text: str) -> str:
-        """The SQL for it, out of that of what is written."""
-        trimmed = f"rtrim(CAST({text} AS STRING))" if isinstance(self.node, exp.HexString) else f"rtrim({text})"
+    @property
+    def around(self) -> tuple[str, str]:
+        """The SQL before and behind what is written."""
+        before, behind = ("rtrim(CAST(", " AS STRING))") if isinstance(self.node, exp.HexString) else ("rtrim(", ")")
         # In order, texts have as many blanks as the longest one: a tab comes before a blank.
-        return f"rpad({trimmed}, greatest({_LONGEST_CHAR}, char_length({trimmed})), ' ')" if self.in_order else trimmed
+        return (f"concat({before}", f"{behind}, space({_LONGEST_CHAR}))") if self.in_order else (before, behind)
 
-    def in_text(self, text: str) -> tuple[int, int, str]:
-        """Where it begins and ends in the text that it was parsed from, and the SQL for it."""
+    def span(self, text: str) -> tuple[int, int]:
+        """Where it begins and ends in the text that it was parsed from."""
         marks = [part.meta for part in self.node.walk() if "start" in part.meta]
-        begin, end = min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1
-        return begin, end, self.meant(text[begin:end])
+        return _with_brackets(text, min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1)
+
+
+def _with_brackets(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Where a part of a text begins and ends of whose names and literals this is known: brackets have no marks."""
+    if not _BRACKET.search(text, begin, end):
+        return begin, end
+    tokens = tokenize(text, read="spark")
+    places = [at for at, token in enumerate(tokens) if begin <= token.start < end]
+    first, last, depth = places[0], places[-1], 0
+    for token in tokens[first : last + 1]:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        while depth < 0 and first > 0:  # parentheses around what the part begins with
+            first -= 1
+            depth += 1
+    while depth > 0 and last + 1 < len(tokens):
+        last += 1
+        depth += (tokens[last].token_type in _OPENING) - (tokens[last].token_type in _CLOSING)
+    return tokens[first].start, tokens[last].end + 1
 
 
 def with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
@@ -283,7 +324,8 @@ def _hides_char(leaf: exp.Expr, type_of: TypeOf) -> bool:
 def _parts(sides: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool) -> Iterator[Part]:
     """The texts among them: columns, fields of columns, and literals."""
     for side in sides:
-        kind = _type(side, type_of) if isinstance(side, exp.Column) else None
+        # What lies in another value has no blanks, and needs some only in order.
+        kind = _type(side, type_of) if in_order or isinstance(side, exp.Column) else None
         is_text = kind is not None and spark_type(kind) == t.StringType()
         if is_text or isinstance(side, exp.RawString) or (isinstance(side, exp.Literal) and side.is_string):
             yield Part(side, in_order)
@@ -297,29 +339,74 @@ def _parts(sides: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool) -> I
 
 def _type(node: exp.Expr, type_of: TypeOf) -> str | None:
     """The Hive type of a column, or of what lies in one."""
-    if isinstance(node, exp.Column):
-        names = [part.name.lower() for part in node.parts]
-        kind = type_of(*names[:2]) if len(names) > 1 else None
-        fields = names[2:]
-        if kind is None:
-            kind, fields = type_of("", names[0]), names[1:]
-        for field in fields:
-            kind = _inner(kind, field)
-        return kind
-    if isinstance(node, exp.Bracket):
-        return _inner(_type(node.this.unnest(), type_of))
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "get" and node.expressions:
-        return _inner(_type(node.expressions[0].unnest(), type_of))
+    match node:
+        case exp.Column():
+            return _of_column([part.name.lower() for part in node.parts], type_of)
+        case exp.Bracket():
+            key = node.expressions[0]
+            return _inner(_type(node.this.unnest(), type_of), key.name.lower() if key.is_string else None)
+        case exp.Dot():
+            return _inner(_type(node.this.unnest(), type_of), node.name.lower())
+        case exp.Identifier():
+            return _of_parameter(node, type_of)
+    called = _called(node)
+    is_same = isinstance(node, _SAME_ELEMENTS) or called in _SAME_ELEMENTS_CALLED
+    is_one = isinstance(node, exp.ArrayMax | exp.ArrayMin) or called == "get"
+    is_keys, is_values = isinstance(node, exp.MapKeys), called == "map_values"
+    given = _first_given(node) if is_same or is_one or is_keys or is_values else None
+    kind = _type(given.unnest(), type_of) if given is not None else None
+    if is_same:
+        return kind if type_parts(kind or "")[0] == "array" else None
+    found = _inner(kind, at=0 if is_keys else -1)
+    return found if is_one or found is None else f"array<{found}>"
+
+
+def _of_column(names: Sequence[str], type_of: TypeOf) -> str | None:
+    """The type of what has `names`, with dots between, in lower case."""
+    # By its table, alone, or by its table with the database, and the catalogue, before that.
+    meanings = [(names[0:2], names[2:]), (["", names[0]], names[1:]), (names[1:3], names[3:]), (names[2:4], [])]
+    for of, fields in meanings:
+        kind = type_of(*of) if len(of) == 2 else None
+        if kind is not None:
+            for field in fields:
+                kind = _inner(kind, field)
+            return kind
     return None
 
 
-def _inner(kind: str | None, field: str | None = None) -> str | None:
-    """The type of a struct's field, or of an array's elements or a map's values."""
+def _of_parameter(name: exp.Identifier, type_of: TypeOf) -> str | None:
+    """The Hive type of what a function calls `name` that is asked of all elements of an array, or entries of a map."""
+    body = name.find_ancestor(exp.Lambda)
+    while body is not None and name.name.lower() not in (names := [one.name.lower() for one in body.expressions]):
+        body = body.find_ancestor(exp.Lambda)
+    if body is None or not (isinstance(body.parent, _EACH) or _called(body.parent) in _EACH_CALLED):
+        return None
+    among = _first_given(body.parent)
+    shape, inner = type_parts(_type(among.unnest(), type_of) or "") if among is not None else ("", [])
+    of_one = inner[:1] if shape == "array" else inner if shape == "map" else []
+    at = names.index(name.name.lower())
+    return of_one[at] if at < len(of_one) else None
+
+
+def _called(node: exp.Expr | None) -> str:
+    """The name of a function that has no node of its own, in lower case."""
+    return node.name.lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def _first_given(node: exp.Expr | None) -> exp.Expr | None:
+    """What a function is given first."""
+    if isinstance(node, exp.Anonymous):
+        return node.expressions[0] if node.expressions else None
+    return node.this if isinstance(node, exp.Func) and isinstance(node.this, exp.Expr) else None
+
+
+def _inner(kind: str | None, field: str | None = None, at: int = -1) -> str | None:
+    """The type of a struct's field, or of an array's elements or a map's values, or its keys `at` 0."""
     name, inner = type_parts(kind or "")
-    if field is None:
-        return inner[-1] if name in ("array", "map") else None
+    if name in ("array", "map"):
+        return inner[at]
     fields = {of.strip(): type_ for of, _, type_ in (part.partition(":") for part in inner)}
-    return fields.get(field) if name == "struct" else None
+    return fields.get(field or "") if name == "struct" else None
 
 
 def _is_column(node: exp.Expr, type_of: TypeOf) -> bool:

@@ -37,6 +37,7 @@ DAY_OR_TIME = re.compile(rf"{DAY.pattern}(?: \d{{2}}:\d{{2}}:\d{{2}}(?:\.\d{{1,6
 _TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
 
+_ELEMENT_AT = ("element_at", "try_element_at")
 _CONSTANTS: dict[str, exp.Condition] = {
     "true": exp.Boolean(this=True),
     "false": exp.Boolean(this=False),
@@ -89,8 +90,8 @@ def _tree(
     shown = str(condition)
     if longest is not None and len(shown) > longest:
         return None
-    if any(name.lower() in shown.lower() for name in names if not _is_plain_name(name)):
-        # In the text names and literals stand without quotes. For a hint its nodes are too dear.
+    if "[" in shown or any(name.lower() in shown.lower() for name in names if not _is_plain_name(name)):
+        # In the text names and literals stand without quotes, and keys of maps. For a hint its nodes are too dear.
         return _of_node(condition) if with_escapes else None
     match = _TEXT_OF_COLUMN.fullmatch(shown)
     return _of_text(meant(match[1])) if match else None
@@ -120,6 +121,18 @@ def dated(tree: exp.Expr | None) -> exp.Expr | None:
     is_cast = isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE
     is_day = is_cast or (isinstance(tree, exp.TsOrDsToDate) and not tree.args.get("format"))
     return tree.this if tree is not None and is_day else None
+
+
+def sql_text(condition: Column) -> str | None:
+    """The text of a Column that is made of one, as `F.expr` makes it."""
+    if is_of_connect(condition):
+        expression = vars(condition)["_expr"]
+        return str(expression._expr) if type(expression).__name__ == "SQLExpression" else None
+    try:
+        node = vars(condition)["_jc"].node()
+        return str(node.expression()) if node.getClass().getSimpleName() == "SqlExpression" else None
+    except Py4JError:
+        return None
 
 
 def is_of_connect(condition: Column) -> bool:
@@ -173,6 +186,10 @@ def _call(name: str, arguments: Sequence[exp.Condition | None]) -> exp.Condition
         return is_null if name == "isnull" else exp.Not(this=is_null)
     if name == "in" and rest:
         return exp.In(this=first, expressions=rest)
+    if name == "get" and len(rest) == 1:
+        return exp.Anonymous(this=name, expressions=known)
+    if name in _ELEMENT_AT and len(rest) == 1:
+        return exp.Bracket(this=first, expressions=rest, offset=1, safe=name == "try_element_at")
     if name == SINCE:
         return exp.Anonymous(this=SINCE, expressions=known)
     return None
@@ -260,17 +277,34 @@ def _node(node: Any) -> exp.Condition | None:
     match node.getClass().getSimpleName():
         case "UnresolvedAttribute":
             names = _of_seq(node.nameParts())
-            if node.planId().isDefined() or len(names) > 2:
+            if len(names) > 2:
                 return None
             return exp.column(*(exp.to_identifier(name, quoted=True) for name in reversed(names)))
+        case "ExpressionColumnNode":
+            return _of_expression(node.expression())
         case "UnresolvedFunction":
             arguments = [] if node.isDistinct() else _of_seq(node.arguments())
             return _call(node.functionName(), [_node(argument) for argument in arguments])
+        case "UnresolvedExtractValue":
+            return _extracted(_node(node.child()), _node(node.extraction()))
         case "Literal":
             return None if node.dataType().isDefined() else _constant(node.value())
         case "SqlExpression":
             return _parsed(node.expression())
     return None
+
+
+def _of_expression(found: Any) -> exp.Condition | None:
+    """A column that a frame has given, or a field of one."""
+    kind = found.getClass().getSimpleName()
+    if kind == "Alias":
+        return _of_expression(found.child())
+    return _parsed(found.sql()) if kind in ("AttributeReference", "GetStructField") else None
+
+
+def _extracted(of: exp.Condition | None, key: exp.Condition | None) -> exp.Condition | None:
+    """An element of an array, a value of a map or a field of a struct."""
+    return None if of is None or key is None else exp.Bracket(this=of, expressions=[key])
 
 
 def _of_seq(found: Any) -> list[Any]:
@@ -322,6 +356,7 @@ _CONNECT: dict[str, Callable[[Any], exp.Condition | None]] = {
     "LiteralExpression": _connect_literal,
     "ColumnReference": lambda found: _name(found._unparsed_identifier) or _column(found._unparsed_identifier),
     "SQLExpression": lambda found: _parsed(found._expr),
+    "UnresolvedExtractValue": lambda found: _extracted(_of_connect(found._child), _of_connect(found._extraction)),
     "UnresolvedFunction": lambda found: (
         None if found._is_distinct else _call(found._name, [_of_connect(argument) for argument in found._args])
     ),

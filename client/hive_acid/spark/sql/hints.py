@@ -42,7 +42,8 @@ def wanted_text(
     alias = reference.alias_or_name.lower()
     known = {column.name for column in table.all_columns}
     given = (_with_constants(one, arguments) for one in _conjuncts(select))
-    found = [_bare(one) for one in given if _is_plain(one, alias, known)]
+    # By itself a null is no condition to Spark, beside others it is.
+    found = [_bare(one) for one in given if _is_plain(one, alias, known) and not isinstance(one.unnest(), exp.Null)]
     found += _computed(text, select, alias, known)
     return " AND ".join(f"({text})" for text in found) or None
 

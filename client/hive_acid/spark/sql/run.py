@@ -122,7 +122,7 @@ def with_conditions(template: str, query: Query, frames: Mapping[str, DataFrame]
         frame = (frames or {}).get(source)
         pushdown = frame._pushdown if isinstance(frame, PushdownFrame) else None
         holds = pushdown is not None and pushdown.holds(bare)
-        template = template.replace(f"{{{place}}}", "true" if holds else escaped(text))
+        template = template.replace(f"{{{place}}}", "true" if holds else text)
     return template
 
 

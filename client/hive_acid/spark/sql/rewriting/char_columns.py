@@ -50,12 +50,10 @@ class CharColumns:
             type_of = self._type_of_in(select)
             parts = [part for child in select.iter_expressions() for part in with_blanks(child, type_of)]
             for part in parts if direct_sources(select) else ():
-                start, end, meant = part.in_text(edits.text)
-                edits.replace(start, end, "", meant)
+                edits.wrap(*part.span(edits.text), *part.around)
         for node in tree.find_all(exp.Predicate):
             for part in in_subqueries(node, self._type_of_in(node.find_ancestor(exp.Select)), self._type_of_in):
-                start, end, meant = part.in_text(edits.text)
-                edits.replace(start, end, "", meant)
+                edits.wrap(*part.span(edits.text), *part.around)
 
     def _type_of_in(self, select: exp.Select | None) -> TypeOf:
         return lambda qualifier, name: self._type_in(select, qualifier, name)

@@ -11,7 +11,7 @@ from hive_acid.spark.read.totals.extremes import Extreme
 
 
 class KeyWords(NamedTuple):
-    """A condition on partition keys of a source as it stands in a query, and with bare names of columns."""
+    """A condition on partition keys of a source: its part of a query's template, and itself with bare names."""
 
     source: str
     text: str

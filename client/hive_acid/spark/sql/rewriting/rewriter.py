@@ -142,6 +142,7 @@ class Rewriter:
         if target is not None:
             edit_target(tree, target, edits)
         template = edits.template()
+        self.conditions = {of: words._replace(text=edits.within(of)) for of, words in self.conditions.items()}
         views = [found.view for found in self.sources.values() if found.view is not None]
         self.names_moment = names_moment(text) or any(view.names_moment for view in views)
         self.joins |= any(view.joins for view in views)
@@ -239,8 +240,8 @@ class Rewriter:
             return
         for found in key_conditions(edits.text, select, reference.node, table):
             place = f"{_WHEN}{len(self.conditions)}"
-            self.conditions[place] = KeyWords(key, edits.text[found.start : found.end], found.bare)
-            edits.replace(found.start, found.end, f"{{{place}}}")
+            self.conditions[place] = KeyWords(key, "", found.bare)
+            edits.place(found.start, found.end, place)
 
     def _view(self, view: Table) -> ViewQuery:
         within = Rewriter(self._names.of_view(view))
