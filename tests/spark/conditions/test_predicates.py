@@ -158,6 +158,8 @@ COLUMNS = {
         lambda: F.col("b") & ~F.col("b"),
         AllOf((Comparison("b", Operator.EQUAL, True), Comparison("b", Operator.EQUAL, False))),
     ),
+    "bracket in a text": (lambda: F.col("s") == "x[1]", Comparison("s", Operator.EQUAL, "x[1]")),
+    "field": (lambda: (F.col("i") == 5) & (F.col("place")["i"] == 7), K),
     "sql": (lambda: F.expr("i = 5 and s like 'a%'"), K),
     "sql within": (lambda: F.expr("i = 5") & (F.col("l") > 3), AllOf((K, Comparison("l", Operator.GREATER, 3)))),
     "cast": (lambda: F.col("i").cast("string") == "5", None),

@@ -264,8 +264,8 @@ def test_what_cannot_match_is_not_read(numbers: Any) -> None:
     assert files_and_rows(beyond) == (0, 0)
 
 
-def test_a_null_beside_a_condition_is_sparks(numbers: Any) -> None:
-    """Of which the hint would be a null alone, where the other part is none of a hint."""
+def test_what_only_and_makes_a_condition_is_sparks(numbers: Any) -> None:
+    """A null or a text beside a part that is none of a hint, which would be that alone."""
     for where in (
         "name = r'n1' AND NULL",
         "NULL AND upper(name) = 'N1'",
@@ -273,6 +273,11 @@ def test_a_null_beside_a_condition_is_sparks(numbers: Any) -> None:
         "NULL OR name = r'n1'",
     ):
         assert rows(numbers.sql(f"SELECT id FROM d.t WHERE {where}")) == ([(1,)] if " OR " in where else []), where
+    numbers.create_table("d.s", {"id": "int", "name": "string", "flag": "string", "b": "boolean"})
+    numbers.sql("INSERT INTO d.s VALUES (1, 'n1', 'true', true), (2, 'n1', 'false', false), (3, 'n2', 'true', true)")
+    for beside, found in (("'true'", [1, 2]), ("(('true'))", [1, 2]), ("flag", [1]), ("(s.flag)", [1]), ("b", [1])):
+        for where in (f"name = r'n1' AND {beside}", f"{beside} AND length(name) = 2 AND name = r'n1'"):
+            assert rows(numbers.sql(f"SELECT id FROM d.s WHERE {where}")) == [(of,) for of in found], where
 
 
 def test_threads_have_their_own_database_and_transaction(numbers: Any) -> None:

@@ -33,13 +33,12 @@ _SAME_ELEMENTS = (
     exp.Reverse, exp.ArraySlice, exp.ArraySort, exp.Shuffle, exp.ArrayDistinct, exp.ArrayCompact, exp.ArrayFilter,
     exp.ArrayExcept, exp.ArrayRemove,
 )  # fmt: skip
-"""Functions that give elements of the array that they are given first; `_SAME_ELEMENTS_CALLED` are those by name."""
+"""Functions that give elements of the array that they are given first."""
 
-_SAME_ELEMENTS_CALLED = frozenset({"filter", "array_sort", "slice", "array_except"})
 _EACH = (exp.Exists, exp.ArrayFilter, exp.Transform)
-_EACH_CALLED = frozenset(
-    {"exists", "filter", "transform", "forall", "map_filter", "transform_keys", "transform_values"}
-)
+"""Functions that ask something of each element; `_EACH_CALLED` are those that have no node of their own."""
+
+_EACH_CALLED = frozenset({"forall", "map_filter", "transform_keys", "transform_values"})
 _BRACKET = re.compile(r"[(\[]")
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
@@ -350,7 +349,7 @@ def _type(node: exp.Expr, type_of: TypeOf) -> str | None:
         case exp.Identifier():
             return _of_parameter(node, type_of)
     called = _called(node)
-    is_same = isinstance(node, _SAME_ELEMENTS) or called in _SAME_ELEMENTS_CALLED
+    is_same = isinstance(node, _SAME_ELEMENTS)
     is_one = isinstance(node, exp.ArrayMax | exp.ArrayMin) or called == "get"
     is_keys, is_values = isinstance(node, exp.MapKeys), called == "map_values"
     given = _first_given(node) if is_same or is_one or is_keys or is_values else None

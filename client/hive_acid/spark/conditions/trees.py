@@ -90,7 +90,9 @@ def _tree(
     shown = str(condition)
     if longest is not None and len(shown) > longest:
         return None
-    if "[" in shown or any(name.lower() in shown.lower() for name in names if not _is_plain_name(name)):
+    if (with_escapes and "[" in shown) or any(
+        name.lower() in shown.lower() for name in names if not _is_plain_name(name)
+    ):
         # In the text names and literals stand without quotes, and keys of maps. For a hint its nodes are too dear.
         return _of_node(condition) if with_escapes else None
     match = _TEXT_OF_COLUMN.fullmatch(shown)

@@ -42,10 +42,17 @@ def wanted_text(
     alias = reference.alias_or_name.lower()
     known = {column.name for column in table.all_columns}
     given = (_with_constants(one, arguments) for one in _conjuncts(select))
-    # By itself a null is no condition to Spark, beside others it is.
-    found = [_bare(one) for one in given if _is_plain(one, alias, known) and not isinstance(one.unnest(), exp.Null)]
+    found = [_bare(one) for one in given if _is_plain(one, alias, known) and _is_true_or_false(one, table)]
     found += _computed(text, select, alias, known)
     return " AND ".join(f"({text})" for text in found) or None
+
+
+def _is_true_or_false(condition: exp.Expr, table: Table) -> bool:
+    """Whether it is a condition by itself: beside AND Spark makes one of a null, and of a text, too."""
+    bare = condition.unnest()
+    if isinstance(bare, exp.Column):
+        return any(column.name == bare.name.lower() and column.type == "boolean" for column in table.all_columns)
+    return isinstance(bare, (*_LOGIC, *_COMPARISONS, exp.Boolean))
 
 
 _BEHIND_WHERE = frozenset(

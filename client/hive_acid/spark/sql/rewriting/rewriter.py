@@ -126,13 +126,14 @@ class Rewriter:
     ) -> str:
         edits = Edits(text)
         references = list(self._references(tree, edits))
+        placed: list[tuple[str, str, str]] = []
         asked = asks_for_rows(tree, references)
         self.joins = _has_joins(tree)
         for reference in references:
             is_asked = asked and not reference.node.find_ancestor(exp.Lateral)
             key = self._replace(reference, edits, is_asked=is_asked)
             if target is None and places_conditions:
-                self._place_conditions(reference, key, edits)
+                placed += self._place_conditions(reference, key, edits, len(placed))
         shorten_columns(tree, references, edits)
         hide_row_ids(references, edits)
         chars = CharColumns(references, target, self._names, self._is_cte)
@@ -142,7 +143,7 @@ class Rewriter:
         if target is not None:
             edit_target(tree, target, edits)
         template = edits.template()
-        self.conditions = {of: words._replace(text=edits.within(of)) for of, words in self.conditions.items()}
+        self.conditions = {place: KeyWords(key, edits.within(place), bare) for place, key, bare in placed}
         views = [found.view for found in self.sources.values() if found.view is not None]
         self.names_moment = names_moment(text) or any(view.names_moment for view in views)
         self.joins |= any(view.joins for view in views)
@@ -233,15 +234,17 @@ class Rewriter:
         put_frame(reference.node, key, edits)
         return key
 
-    def _place_conditions(self, reference: Reference, key: str, edits: Edits) -> None:
-        """Put places for the conditions on partition keys of a table, whose source is `key`."""
+    def _place_conditions(
+        self, reference: Reference, key: str, edits: Edits, before: int
+    ) -> Iterator[tuple[str, str, str]]:
+        """Put places for a table's conditions on partition keys: each place, `key`, its source, and bare words."""
         select, table = reference.select, reference.table
         if select is None or edits.is_ambiguous or self.sources[key].where is None or _WHEN in edits.text:
             return
-        for found in key_conditions(edits.text, select, reference.node, table):
-            place = f"{_WHEN}{len(self.conditions)}"
-            self.conditions[place] = KeyWords(key, "", found.bare)
+        for number, found in enumerate(key_conditions(edits.text, select, reference.node, table), before):
+            place = f"{_WHEN}{number}"
             edits.place(found.start, found.end, place)
+            yield place, key, found.bare
 
     def _view(self, view: Table) -> ViewQuery:
         within = Rewriter(self._names.of_view(view))
